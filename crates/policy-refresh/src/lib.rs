@@ -1,0 +1,1 @@
+//! The fence around a policy refresh: a total, pure state machine from a closed gate to a proven fleet.

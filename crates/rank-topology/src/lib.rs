@@ -1,0 +1,1 @@
+//! Offsets, ranks and rank plans of an inference fleet: one place for every GPU.

@@ -1,0 +1,1 @@
+//! Discovery and administration of vLLM engines behind NVIDIA Dynamo, with evidence that means something.
