@@ -1,0 +1,218 @@
+//! The suites: what each one runs, and how its end is judged.
+
+use std::fmt;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use super::prepare::this_binary;
+use super::tally::{Tally, test_result};
+use crate::check::metadata;
+use crate::process;
+
+/// With this exit code a step says that it cannot run here; its last line says why.
+const SKIPPED: i32 = 77;
+
+/// One suite.
+pub(super) struct Suite {
+    pub(super) name: &'static str,
+    pub(super) run: fn() -> Result<(Tally, Verdict), String>,
+}
+
+/// How a suite ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Passed,
+    Failed(String),
+    Skipped(String),
+    /// Left out by `--only`: not counted.
+    NotAsked,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => f.write_str("passed"),
+            Self::Failed(why) => write!(f, "FAILED: {why}"),
+            Self::Skipped(why) => write!(f, "skipped: {why}"),
+            Self::NotAsked => f.write_str("not asked for"),
+        }
+    }
+}
+
+/// Every suite that exists, in the order of the help text.
+pub(super) fn all() -> Vec<Suite> {
+    let mut suites = vec![
+        Suite { name: "workspace", run: workspace },
+        Suite { name: "alone", run: alone },
+        Suite { name: "demo", run: demo },
+    ];
+    if crate::VERBS.iter().any(|verb| verb.name == "real") {
+        suites.push(Suite { name: "real", run: real });
+    }
+    suites
+}
+
+fn workspace() -> Result<(Tally, Verdict), String> {
+    let mut command = process::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    steps(vec![command])
+}
+
+fn alone() -> Result<(Tally, Verdict), String> {
+    let packages = metadata::read()?.members;
+    let libraries = packages.iter().filter(|package| package.has_library);
+    steps(libraries.map(|package| {
+        let mut command = process::cargo();
+        command.args(["check", "--quiet", "--package", &package.name, "--no-default-features"]);
+        command
+    }))
+}
+
+fn demo() -> Result<(Tally, Verdict), String> {
+    let command = |arguments: &[&str]| {
+        let mut command = process::cargo();
+        command
+            .args(["run", "--quiet", "--release", "--package", "prime-dynamo", "--", "demo"])
+            .args(arguments);
+        command
+    };
+    let help = process::stdout_of(&mut command(&["-h"]))?;
+    let faults = possible_values(&String::from_utf8_lossy(&help), "--fault");
+    if faults.is_empty() {
+        let why = "`demo -h` lists no possible values of `--fault`".to_owned();
+        return Ok((Tally::of_step(None, false), Verdict::Failed(why)));
+    }
+    let faults = faults.iter().map(|fault| command(&["--fault", fault]));
+    steps(std::iter::once(command(&[])).chain(faults))
+}
+
+fn real() -> Result<(Tally, Verdict), String> {
+    let mut command = process::program(this_binary()?);
+    command.arg("real");
+    steps(vec![command])
+}
+
+/// Runs every step, whatever the others came to.
+fn steps(commands: impl IntoIterator<Item = Command>) -> Result<(Tally, Verdict), String> {
+    let (mut total, mut failures, mut skips) = (Tally::default(), Vec::new(), Vec::new());
+    for mut command in commands {
+        let shown = process::shown(&command);
+        eprintln!("xtask: {shown}");
+        let step = Step::run(&mut command)?;
+        match step.code {
+            Some(SKIPPED) => {
+                skips.push(step.last_line.trim_start_matches("skipped: ").to_owned());
+                continue;
+            }
+            Some(0) => {}
+            Some(code) => failures.push(format!("`{shown}` ended with {code}")),
+            None => failures.push(format!("`{shown}` was killed")),
+        }
+        total.add(Tally::of_step(step.reported, step.code == Some(0)));
+    }
+    let verdict = match (failures.as_slice(), skips.as_slice()) {
+        ([], []) => Verdict::Passed,
+        ([], skips) => Verdict::Skipped(skips.join("; ")),
+        (failures, _) => Verdict::Failed(failures.join("; ")),
+    };
+    Ok((total, verdict))
+}
+
+/// What one command came to.
+struct Step {
+    code: Option<i32>,
+    reported: Option<Tally>,
+    last_line: String,
+}
+
+impl Step {
+    /// Runs a command, passes its output on while it comes, and counts its tests.
+    fn run(command: &mut Command) -> Result<Self, String> {
+        let failed = |error| format!("cannot run a step: {error}");
+        let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let mut step = Self { code: None, reported: None, last_line: String::new() };
+        if let Some(stdout) = child.stdout.take() {
+            let mut lines = BufReader::new(stdout);
+            let mut line = Vec::new();
+            while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+                let text = String::from_utf8_lossy(&line);
+                print!("{text}");
+                if let Some(tally) = test_result(&text) {
+                    step.reported.get_or_insert_default().add(tally);
+                }
+                if !text.trim().is_empty() {
+                    step.last_line = text.trim().to_owned();
+                }
+                line.clear();
+            }
+        }
+        step.code = child.wait().map_err(failed)?.code();
+        Ok(step)
+    }
+}
+
+/// The possible values that clap's short help lists for an option.
+fn possible_values(help: &str, option: &str) -> Vec<String> {
+    let Some(at) = help.find(option) else { return Vec::new() };
+    let after = &help[at + option.len()..];
+    let end = after.find("\n  -").unwrap_or(after.len());
+    let Some((_, list)) = after[..end].split_once("[possible values: ") else { return Vec::new() };
+    let list = list.split(']').next().unwrap_or_default();
+    list.split(',').map(|value| value.split_whitespace().collect::<String>()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = process::program("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn summaries_of_all_steps_are_added() {
+        let summary = "echo 'test result: ok. 2 passed; 0 failed; 1 ignored'";
+        let (tally, verdict) = steps([shell(summary), shell(summary), shell("true")]).unwrap();
+        assert_eq!(tally, Tally { passed: 5, failed: 0, skipped: 2 });
+        assert_eq!(verdict, Verdict::Passed);
+    }
+
+    #[test]
+    fn a_failed_step_is_named_and_the_next_still_runs() {
+        let (tally, verdict) = steps([shell("exit 3"), shell("true")]).unwrap();
+        assert_eq!(tally, Tally { passed: 1, failed: 1, skipped: 0 });
+        assert_eq!(verdict, Verdict::Failed("`sh -c exit 3` ended with 3".to_owned()));
+    }
+
+    #[test]
+    fn a_killed_step_is_a_failure() {
+        let (tally, verdict) = steps([shell("kill -9 $$")]).unwrap();
+        assert_eq!(tally.failed, 1);
+        assert_eq!(verdict, Verdict::Failed("`sh -c kill -9 $$` was killed".to_owned()));
+    }
+
+    #[test]
+    fn a_step_that_cannot_run_here_gives_its_reason() {
+        let (tally, verdict) = steps([shell("echo 'skipped: no python3.11'; exit 77")]).unwrap();
+        assert_eq!(tally, Tally::default());
+        assert_eq!(verdict, Verdict::Skipped("no python3.11".to_owned()));
+    }
+
+    #[test]
+    fn a_failure_outweighs_a_skip() {
+        let (_, verdict) = steps([shell("echo no; exit 77"), shell("exit 1")]).unwrap();
+        assert!(matches!(verdict, Verdict::Failed(_)), "{verdict}");
+    }
+
+    #[test]
+    fn the_values_of_an_option_are_read_from_short_help() {
+        let help = "Options:\n      --fault <NAME>  One fault [possible values: error-in-200,\n        \
+                    lost-reply]\n      --seed <N>  Seed [possible values: 1]\n  -h, --help  Print help\n";
+        assert_eq!(possible_values(help, "--fault"), ["error-in-200", "lost-reply"]);
+        assert_eq!(possible_values(help, "--seed"), ["1"]);
+        assert!(possible_values(help, "--help").is_empty());
+        assert!(possible_values(help, "--other").is_empty());
+    }
+}
