@@ -51,9 +51,21 @@ pub struct Request {
     pub body_limit: usize,
 }
 
+impl Request {
+    /// Why the request can never be sent, whatever the address is.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        match self.method {
+            Method::Get if self.body.is_some() => Some("a GET carries no body"),
+            Method::Get | Method::Post => None,
+        }
+    }
+}
+
 /// A complete HTTP answer of any status: judging it is the caller's work.
 #[derive(Clone, Debug)]
 pub struct Reply {
+    /// The address of the call, without its query, so that an error can name it.
+    pub url: String,
     /// The HTTP status.
     pub status: u16,
     /// The `content-type` header, where there is one. Never a reason to trust the body.
@@ -64,6 +76,8 @@ pub struct Reply {
 
 /// The head of a streamed answer, and its body as it comes.
 pub struct StreamReply {
+    /// The address of the call, without its query, so that an error can name it.
+    pub url: String,
     /// The HTTP status.
     pub status: u16,
     /// The `content-type` header, where there is one.

@@ -1,0 +1,1 @@
+//! Hostile peers, on sockets and in memory.
