@@ -5,8 +5,30 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod accept;
+mod address;
+mod clean;
+mod code;
+mod depth;
+mod document;
+mod endpoint;
+mod expectation;
 mod identity;
 mod operation;
+mod policy;
+mod recorded;
+mod rejection;
+mod selection;
+mod snapshot;
+mod structure;
 
+pub use clean::clean;
+pub use code::{Class, Code};
+pub use endpoint::{Endpoint, EndpointRefusal};
+pub use expectation::{Expectation, Limits};
 pub use identity::{DEFAULT_ENDPOINT, Identity};
 pub use operation::{EvidenceClass, Idempotency, Operation, Outcome};
+pub use policy::{Allowance, AllowanceError, Cidr, EndpointPolicy};
+pub use recorded::Recorded;
+pub use rejection::{Rejection, Rejections};
+pub use snapshot::{Engine, Fingerprint, SkipReason, Skipped, Snapshot};

@@ -76,10 +76,7 @@ impl Operation {
     /// these was sent, a failed round cannot end `aborted-clean`.
     #[must_use]
     pub const fn changes_policy(self) -> bool {
-        matches!(
-            self,
-            Self::UpdateFromDisk | Self::InitGroup | Self::UpdateFromGroup | Self::DestroyGroup
-        )
+        matches!(self, Self::UpdateFromDisk | Self::InitGroup | Self::UpdateFromGroup | Self::DestroyGroup)
     }
 
     /// The stable name, as printed.
