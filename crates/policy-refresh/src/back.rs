@@ -1,0 +1,182 @@
+//! The way back: what was asked to pause is resumed and read back; and the ends of a round.
+
+use alloc::{boxed::Box, vec::Vec};
+
+use crate::{
+    Action, Before, Call, Cause, End, EngineIndex, EngineReport, EngineState, Health, LabelReading, NextStep,
+    Paused, Phase, Progress, Report, Version, Why,
+    probe::{Change, Criteria, Judgement, judge},
+    rules::Rule,
+    state::Course,
+    step::Round,
+};
+
+impl EngineState {
+    /// Whether this engine may be asked anything on the way back. One that cannot be reached, was
+    /// replaced, or was paused before this round is named instead; so is one whose pause may still
+    /// be under way, because a resume could overtake it.
+    const fn may_be_asked(&self) -> bool {
+        let gone = matches!(self.health, Health::Down | Health::Replaced);
+        let pausing = matches!(self.pause, Progress::Unknown);
+        let paused_before = matches!((self.pause, self.paused), (Progress::NotAsked, Paused::Yes));
+        !gone && !pausing && !paused_before
+    }
+}
+
+impl Round {
+    /// Resumes every engine that was asked to pause and answered, and reads all others back.
+    pub(crate) fn unwind(&mut self) {
+        for at in 0..self.state.engines.len() {
+            let engine = &self.state.engines[at];
+            if !engine.may_be_asked() {
+                continue;
+            }
+            if engine.pause.was_sent() {
+                self.ask(at, Call::Resume);
+            } else {
+                self.ask_label_back(at);
+            }
+        }
+    }
+
+    pub(crate) fn resumed(&mut self, at: usize) {
+        if self.state.phase == Phase::Unwinding {
+            self.ask_label_back(at);
+        }
+    }
+
+    fn ask_label_back(&mut self, at: usize) {
+        if self.reads_labels() {
+            self.ask(at, Call::ReadLabel);
+        }
+    }
+
+    /// A label on the way back: equal to the one from before the pause, where that was read.
+    pub(crate) fn label_back(&mut self, at: usize, last: LabelReading, got: LabelReading) {
+        let before = &self.state.engines[at].label_before;
+        let was = if *before == LabelReading::NotRead { last } else { before.clone() };
+        if was != LabelReading::NotRead && was != got {
+            self.replaced(at);
+            self.fail(Some(at), Cause::LabelChanged { was, got });
+        } else if self.state.phase == Phase::Unwinding && self.probes() {
+            self.ask(at, Call::ProbeAfter);
+        }
+    }
+
+    /// Whether the gate may go back to where it was. Every engine that was read back is noted as
+    /// proven, so that the report can say so even where the round ends closed.
+    pub(crate) fn judge_back(&mut self) {
+        if !self.on(Rule::FailClosed) {
+            return;
+        }
+        let criteria =
+            Criteria { change: Change::Forbidden, expect_ids: None, vocab_size: self.state.spec.vocab_size };
+        let Judgement { refusals, unchecked } = judge(&self.probed(), &criteria);
+        self.state.unchecked = unchecked;
+        for engine in self.state.engines.iter_mut().filter(|engine| engine.probe_after.is_some()) {
+            engine.proven = true;
+            engine.version = Version::Old;
+        }
+        for (EngineIndex(at), refusal) in refusals {
+            let at = at as usize;
+            if !Self::is_about_the_fleet(&refusal) {
+                let engine = &mut self.state.engines[at];
+                engine.proven = false;
+                engine.version = Version::Unknown;
+            }
+            self.fail(Some(at), Cause::Probe { refusal });
+        }
+        if !self.probes() {
+            return self.fail(None, Cause::BackUnprovable { reachable: self.ceiling() });
+        }
+        if self.state.spec.before == Before::Closed {
+            return self.fail(None, Cause::LeftClosed);
+        }
+        if self.state.engines.iter().any(|engine| !engine.proven) {
+            // Each of them is named by the failure that put it out of reach.
+            self.state.failed_here = true;
+            return;
+        }
+        self.judge_labels_back();
+    }
+
+    fn judge_labels_back(&mut self) {
+        let open = match &self.state.spec.before {
+            Before::Open { label } => Some(label.clone()),
+            Before::Closed | Before::Unknown => None,
+        };
+        let Some(other) = self.state.engines.first().map(|engine| engine.label.clone()) else { return };
+        for at in 0..self.state.engines.len() {
+            let got = self.state.engines[at].label.clone();
+            match &open {
+                Some(open) if got.text() != Some(open) => {
+                    self.fail(Some(at), Cause::NotWhatWasOpen { open: open.clone(), got });
+                }
+                _ if got != other => {
+                    self.fail(Some(at), Cause::MixedBefore { got, other: other.clone() });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn end_open(&mut self) -> Why {
+        let end = if self.state.course == Course::Forward { End::Committed } else { End::AbortedClean };
+        self.end(end)
+    }
+
+    pub(crate) fn end_closed(&mut self) -> Why {
+        self.end(End::Closed)
+    }
+
+    pub(crate) fn end_refused(&mut self) -> Why {
+        self.end(End::Refused)
+    }
+
+    fn end(&mut self, end: fn(Report) -> End) -> Why {
+        let spec = &self.state.spec;
+        let engines = self.state.engines.iter().map(|engine| EngineReport {
+            identity: engine.member.identity.clone(),
+            version: engine.version,
+            health: engine.health,
+            paused: engine.paused,
+            label: engine.label.clone(),
+            evidence: engine.evidence,
+            proven: engine.proven,
+        });
+        let report = Report {
+            target: spec.target.clone(),
+            label: spec.label.clone(),
+            gate: self.state.gate,
+            gate_mode: spec.gate,
+            required: spec.required,
+            failures: self.state.failures.clone(),
+            engines: engines.collect(),
+            unchecked: self.state.unchecked.clone(),
+            next: self.next_step(),
+        };
+        let end = end(report);
+        self.state.phase = Phase::Ended;
+        self.state.end = Some(end.clone());
+        self.actions.push(Action::End(Box::new(end)));
+        Why::Ended
+    }
+
+    fn next_step(&self) -> NextStep {
+        let needs_restart = |engine: &&EngineState| {
+            let left_paused = engine.pause.was_sent() && engine.paused != Paused::No;
+            let half_moved = engine.policy_changing_sent() && engine.version == Version::Unknown;
+            !engine.proven
+                && (left_paused || half_moved || matches!(engine.health, Health::Down | Health::Suspect))
+        };
+        let restart: Vec<_> =
+            self.state.engines.iter().filter(needs_restart).map(|e| e.member.identity.clone()).collect();
+        match self.state.failures.first() {
+            None => NextStep::Nothing,
+            Some(_) if !restart.is_empty() => {
+                NextStep::RestartEngines { engines: restart, target: self.state.spec.target.clone() }
+            }
+            Some(first) => first.next.clone(),
+        }
+    }
+}
