@@ -1,1 +1,10 @@
-//! Discovery and administration of vLLM engines behind NVIDIA Dynamo, with evidence that means something.
+#![doc = include_str!("../README.md")]
+
+pub mod dialect;
+pub mod discovery;
+pub mod label;
+mod operation_table;
+
+pub use dialect::{Dialect, DynamoPython, PauseMode, TransferPath, VersionReading, dialects, path_check};
+pub use label::{Label, LabelMatch, LabelRefusal};
+pub use operation_table::{Ask, OperationRow, operation_table, operations_of, reachable};

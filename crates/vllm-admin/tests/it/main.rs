@@ -1,0 +1,15 @@
+//! Integration tests: recorded answers, hostile answers, and time that only moves when all wait.
+
+// `cfg(test)` tells clippy that helpers are test code too.
+#[cfg(test)]
+mod arbitrary;
+#[cfg(test)]
+mod discovery;
+#[cfg(test)]
+mod dynamo_python;
+#[cfg(test)]
+mod path;
+#[cfg(test)]
+mod recorded_answers;
+#[cfg(test)]
+mod scripted;
