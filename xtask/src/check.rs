@@ -21,9 +21,9 @@ use sources::Source;
 /// The verb.
 pub(crate) const VERB: Verb = Verb {
     name: "check",
-    summary: "judge formatting, lints, floors, purity, licences and the written rules of the house",
+    summary: "judge formatting, lints, documentation, floors, purity, licences and the written rules",
     help: "\
---quick   leave out cargo fmt, clippy and doc; this is the part that `cargo test` also runs
+--quick   leave out cargo fmt, clippy, doc and package; this is the part that `cargo test` also runs
 
 Every problem is printed, in a fixed order, with a hint. Exit code 1 if there is any.
 Files that git ignores are not read; new files are, before they are added.
@@ -65,6 +65,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
         problems.extend(tools::formatting()?);
         problems.extend(tools::lints()?);
         problems.extend(tools::documentation()?);
+        problems.extend(tools::packaging()?);
     }
     problems.extend(cheap()?);
     for problem in &problems {

@@ -4,6 +4,7 @@
 mod check;
 mod ci;
 mod process;
+mod real;
 mod test;
 
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ struct Verb {
 }
 
 /// Every verb, in the order in which a day of work meets them.
-const VERBS: &[Verb] = &[check::VERB, test::VERB, ci::VERB];
+const VERBS: &[Verb] = &[check::VERB, test::VERB, real::VERB, ci::VERB];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

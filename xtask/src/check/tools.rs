@@ -39,6 +39,16 @@ pub(super) fn documentation() -> Result<Vec<Problem>, String> {
     judged(&mut command, "mend the documentation comment")
 }
 
+/// `cargo package`: each crate can be published as it is, with the files that it needs.
+pub(super) fn packaging() -> Result<Vec<Problem>, String> {
+    let mut command = process::cargo();
+    command.args(["package", "--quiet", "--workspace", "--exclude", "xtask", "--no-verify", "--allow-dirty"]);
+    judged(
+        &mut command,
+        "mend the manifest; `alone` in `cargo xtask test` is what builds each crate by itself",
+    )
+}
+
 /// A tool that fails is one problem, and its words are the message.
 fn judged(command: &mut Command, hint: &str) -> Result<Vec<Problem>, String> {
     let shown = process::shown(command);

@@ -1,0 +1,242 @@
+//! Building the environment: a virtual environment and two policies, once a recipe, outside the tree.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::leash::{Environment, Job, Leash};
+use super::python::{self, Python};
+use crate::process;
+
+/// What the environment is made from. A change to any of these makes another environment.
+const SOURCES: [&str; 5] = [
+    "cpu_only.py",
+    "make_policies.py",
+    "requirements/1-torch.txt",
+    "requirements/2-engine.txt",
+    "requirements/3-imports.txt",
+];
+
+/// An environment that is complete.
+pub(super) struct Recipe {
+    /// Where everything of it lies.
+    pub(super) directory: PathBuf,
+    /// The interpreter from which it was made.
+    pub(super) base_python: PathBuf,
+}
+
+impl Recipe {
+    /// The interpreter that sees the packages.
+    pub(super) fn python(&self) -> PathBuf {
+        self.directory.join("venv/bin/python")
+    }
+
+    /// A policy's directory, `a` or `b`.
+    pub(super) fn policy(&self, name: &str) -> PathBuf {
+        self.directory.join("policies").join(name)
+    }
+}
+
+/// How preparing ended, where nothing went wrong.
+pub(super) enum Prepared {
+    Ready(Recipe),
+    /// It is not possible here, and why.
+    Unavailable(String),
+}
+
+/// Why a step did not succeed.
+#[derive(Debug)]
+enum Trouble {
+    Unavailable(String),
+    Failed(String),
+}
+
+/// Builds the environment, or finds it built. Runs that need the same one wait for each other.
+pub(super) fn prepare() -> Result<Prepared, String> {
+    let python = match python::find() {
+        Ok(python) => python,
+        Err(why) => return Ok(Prepared::Unavailable(why)),
+    };
+    let Some(cache) = cache_directory(|name| std::env::var_os(name).map(PathBuf::from)) else {
+        return Ok(Prepared::Unavailable("neither PRIME_DYNAMO_CACHE nor HOME is set".to_owned()));
+    };
+    let name = format!("real-{:016x}", key(&python)?);
+    let directory = cache.join(&name);
+    let describe = |error: io::Error| format!("cannot write to {}: {error}", cache.display());
+    fs::create_dir_all(&directory).map_err(describe)?;
+    let lock = File::create(cache.join(format!("{name}.lock"))).map_err(describe)?;
+    if lock.try_lock().is_err() {
+        eprintln!("xtask: another run prepares {}, waiting for it", directory.display());
+        lock.lock().map_err(describe)?;
+    }
+    let recipe = Recipe { directory, base_python: python.path };
+    let complete = recipe.directory.join("complete");
+    if complete.is_file() {
+        return Ok(Prepared::Ready(recipe));
+    }
+    match build(&recipe) {
+        Ok(()) => {
+            File::create(complete).map_err(describe)?;
+            Ok(Prepared::Ready(recipe))
+        }
+        Err(Trouble::Unavailable(why)) => Ok(Prepared::Unavailable(why)),
+        Err(Trouble::Failed(why)) => Err(why),
+    }
+}
+
+/// Where environments are kept.
+fn cache_directory(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let set = |name| variable(name).filter(|path| path.is_absolute());
+    set("PRIME_DYNAMO_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("prime-dynamo")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache/prime-dynamo")))
+}
+
+/// Names an environment by all that it is made from.
+fn key(python: &Python) -> Result<u64, String> {
+    let mut parts = vec![python.path.display().to_string().into_bytes(), python.version.clone().into_bytes()];
+    for source in SOURCES {
+        let path = process::root().join("real").join(source);
+        parts.push(fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?);
+    }
+    Ok(fnv(&parts))
+}
+
+/// FNV-1a over length-prefixed parts: names a directory, protects nothing.
+fn fnv(parts: &[Vec<u8>]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for part in parts {
+        let length = part.len().to_le_bytes();
+        for byte in length.iter().chain(part) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+/// Does what is not done yet. Each list of packages leaves a mark, so an interrupted build goes on after the
+/// last one that was complete.
+fn build(recipe: &Recipe) -> Result<(), Trouble> {
+    if let Some(tool) = python::missing_tool(&["gcc", "readelf"]) {
+        return Err(Trouble::Unavailable(format!("no `{tool}`")));
+    }
+    let base = recipe.base_python.display().to_string();
+    let python = recipe.python().display().to_string();
+    let in_venv = |name: &str| recipe.directory.join("venv").join(name).display().to_string();
+    let script = |name: &str| process::root().join("real").join(name).display().to_string();
+
+    let lists: Vec<_> = SOURCES.iter().filter(|source| source.starts_with("requirements/")).collect();
+    let mark = |list: &str| recipe.directory.join(list.replace('/', "-"));
+    if !lists.iter().any(|list| mark(list).is_file()) {
+        step(recipe, "venv", &[&base, "-m", "venv", "--clear", &in_venv("")])?;
+    }
+    for list in lists {
+        if mark(list).is_file() {
+            continue;
+        }
+        let log = list.trim_start_matches("requirements/").trim_end_matches(".txt");
+        // Only what is imported gets compiled, at its first import. What an interrupted run left is written
+        // over, not trusted.
+        #[rustfmt::skip]
+        step(recipe, log, &[
+            &python, "-m", "pip", "install", "--no-deps", "--no-compile", "--ignore-installed", "--no-input",
+            "--only-binary", ":all:", "--progress-bar", "off", "--disable-pip-version-check",
+            "--requirement", &script(list),
+        ])?;
+        File::create(mark(list)).map_err(|error| Trouble::Failed(format!("cannot mark a step: {error}")))?;
+    }
+    step(recipe, "cpu-only", &[&python, &script("cpu_only.py")])?;
+    let policies = recipe.directory.join("policies").display().to_string();
+    step(recipe, "policies", &[&python, &script("make_policies.py"), &policies])
+}
+
+/// Runs one step to its end.
+fn step(recipe: &Recipe, name: &str, argv: &[&str]) -> Result<(), Trouble> {
+    eprintln!("xtask: preparing: {name}");
+    let argv: Vec<_> = argv.iter().map(|&argument| argument.to_owned()).collect();
+    // Our environment is inherited: it holds the package client's own configuration.
+    let job = Job { name, argv: &argv, environment: &Environment::new(), inherit: true };
+    // What an earlier attempt said would be taken for this one's words.
+    remove_file(&recipe.directory.join(format!("{name}.log")))?;
+    let mut leash = Leash::start(&recipe.base_python, &recipe.directory, &job).map_err(Trouble::Failed)?;
+    let status = leash.wait().map_err(Trouble::Failed)?;
+    if status.success() {
+        return Ok(());
+    }
+    let log = fs::read_to_string(&leash.log).unwrap_or_default();
+    match unreachable_index(&log) {
+        Some(line) => Err(Trouble::Unavailable(format!("the package index cannot be reached: {line}"))),
+        None => Err(Trouble::Failed(format!("{}preparing failed at `{name}` ({status})", leash.tail(20)))),
+    }
+}
+
+fn remove_file(path: &Path) -> Result<(), Trouble> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Trouble::Failed(format!("cannot remove {}: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The kind of network trouble that pip reports, without the address that it names.
+fn unreachable_index(log: &str) -> Option<&'static str> {
+    const SIGNS: [&str; 6] = [
+        "NameResolutionError",
+        "Temporary failure in name resolution",
+        "NewConnectionError",
+        "ConnectTimeoutError",
+        "ReadTimeoutError",
+        "ProxyError",
+    ];
+    SIGNS.into_iter().find(|sign| log.contains(sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache(set: &[(&str, &str)]) -> Option<PathBuf> {
+        cache_directory(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+    }
+
+    #[test]
+    fn the_cache_is_our_own_variable_s_then_the_desktop_s_then_the_home_s() {
+        let (ours, desktop, home) = (("PRIME_DYNAMO_CACHE", "/a"), ("XDG_CACHE_HOME", "/b"), ("HOME", "/c"));
+        assert_eq!(cache(&[home, desktop, ours]), Some("/a".into()));
+        assert_eq!(cache(&[home, desktop]), Some("/b/prime-dynamo".into()));
+        assert_eq!(cache(&[home]), Some("/c/.cache/prime-dynamo".into()));
+        assert_eq!(cache(&[]), None);
+    }
+
+    #[test]
+    fn a_relative_cache_is_none() {
+        assert_eq!(
+            cache(&[("PRIME_DYNAMO_CACHE", "x"), ("XDG_CACHE_HOME", ""), ("HOME", "/c")]),
+            Some("/c/.cache/prime-dynamo".into())
+        );
+    }
+
+    #[test]
+    fn the_key_depends_on_every_part_and_on_where_parts_end() {
+        let bytes = |parts: &[&str]| parts.iter().map(|part| part.as_bytes().to_vec()).collect::<Vec<_>>();
+        let keys = [&["ab", "c"][..], &["a", "bc"], &["ab"], &["ab", "d"], &[]];
+        let keys: Vec<_> = keys.iter().map(|parts| fnv(&bytes(parts))).collect();
+        for (at, key) in keys.iter().enumerate() {
+            assert!(!keys[..at].contains(key), "{at}");
+        }
+    }
+
+    #[test]
+    fn every_source_of_the_recipe_exists() {
+        let python = Python { path: "/usr/bin/python3.11".into(), version: "3.11.9".to_owned() };
+        assert!(key(&python).is_ok());
+    }
+
+    #[test]
+    fn only_a_network_s_failure_makes_the_recipe_unavailable() {
+        let log = "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError('…')'";
+        assert_eq!(unreachable_index(log), Some("NewConnectionError"));
+        assert_eq!(unreachable_index("ERROR: No matching distribution found for torch==9"), None);
+    }
+}
