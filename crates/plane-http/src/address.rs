@@ -26,29 +26,29 @@ impl Address {
             Some((base, query)) => (base, Some(query)),
             None => (text, None),
         };
-        let refuse = |refusal| CallError::RefusedByPolicy {
-            url: redacted(base),
-            refusal: PolicyRefusal::Address(refusal),
+        let refuse =
+            |url, refusal| CallError::RefusedByPolicy { url, refusal: PolicyRefusal::Address(refusal) };
+        let endpoint = Endpoint::parse(base).map_err(|refusal| refuse(redacted(base), refusal))?;
+        // An endpoint has no user info: from here on the whole base may be printed.
+        let shown = clean(base, MESSAGE_BYTES);
+        policy.judge(&endpoint).map_err(|refusal| refuse(shown.clone(), refusal))?;
+        let never = |why: &str| CallError::NeverSent {
+            url: shown.clone(),
+            stage: Stage::Request,
+            why: why.to_owned(),
         };
-        let endpoint = Endpoint::parse(base).map_err(refuse)?;
-        policy.judge(&endpoint).map_err(refuse)?;
-        let never = |why: String| CallError::NeverSent { url: redacted(base), stage: Stage::Request, why };
         if query.is_some_and(|query| query.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'#')) {
-            return Err(never("the query holds a byte that is not visible ASCII, or a fragment".to_owned()));
+            return Err(never("the query holds a fragment, or a byte that is not visible ASCII"));
         }
         if endpoint.is_https() && !cfg!(feature = "tls") {
-            return Err(never("https needs the feature `tls`, which this build lacks".to_owned()));
+            return Err(never("https needs the feature `tls`, which this build lacks"));
         }
-        let url = Url::parse(text).map_err(|error| never(error.to_string()))?;
+        let url = Url::parse(text).map_err(|error| never(&error.to_string()))?;
         if !is_kept(text, &url) {
-            return Err(never("its path or query would be rewritten when sent".to_owned()));
+            return Err(never("its path or query would be rewritten when sent"));
         }
-        Ok(Self {
-            host: endpoint.host().to_owned(),
-            authority: format!("{}:{}", endpoint.host(), endpoint.port()),
-            shown: redacted(base),
-            url,
-        })
+        let authority = format!("{}:{}", endpoint.host(), endpoint.port());
+        Ok(Self { url, host: endpoint.host().to_owned(), authority, shown })
     }
 }
 
@@ -63,16 +63,12 @@ fn is_kept(text: &str, url: &Url) -> bool {
     given == sent || (!given.starts_with('/') && sent.strip_prefix('/') == Some(given))
 }
 
-/// A URL as it may be printed: cleaned, without query, fragment and user info.
-fn redacted(base: &str) -> String {
-    let base = base.split('#').next().unwrap_or_default();
-    let start = base.find("://").map_or(0, |at| at + 3);
-    // Some parsers end the authority at a backslash; none ends it later than at a slash.
-    let authority_len = base[start..].find('/').unwrap_or(base.len() - start);
-    let (authority, path) = base[start..].split_at(authority_len);
-    let shown = match authority.rsplit_once('@') {
-        Some((_, host)) => format!("{}…@{host}{path}", &base[..start]),
-        None => base.to_owned(),
-    };
-    clean(&shown, MESSAGE_BYTES)
+/// Text that is no address, as it may be printed: cleaned, and without anything that somebody could
+/// have meant as user info or as a fragment.
+fn redacted(text: &str) -> String {
+    let text = text.split('#').next().unwrap_or_default();
+    match text.rsplit_once('@') {
+        Some((_, rest)) => clean(&format!("…@{rest}"), MESSAGE_BYTES),
+        None => clean(text, MESSAGE_BYTES),
+    }
 }

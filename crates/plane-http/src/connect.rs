@@ -111,3 +111,60 @@ fn judge(policy: &EndpointPolicy, host: &str, connection: &impl Connection) -> R
         refusal,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use dynamo_rl_protocol::EndpointRefusal;
+    use hyper_util::client::legacy::connect::HttpConnector;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Connects to a listener on loopback as if every earlier check had let the address pass.
+    async fn connect(policy: EndpointPolicy) -> (Result<(), BoxError>, bool, Vec<u8>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri: http::Uri = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let layer = JudgedConnect { policy: Arc::new(policy) };
+        let progress = Progress::new("engine.example".to_owned());
+        let mut connector = layer.layer(HttpConnector::new());
+        let connected = progress.watch(async { connector.call(uri).await.map(drop) }).await;
+        let mut written = Vec::new();
+        listener.accept().await.unwrap().0.read_to_end(&mut written).await.unwrap();
+        (connected, progress.is_connected(), written)
+    }
+
+    #[tokio::test]
+    async fn connected_address_outside_the_policy_is_closed_before_a_byte() {
+        let (connected, is_connected, written) = connect(EndpointPolicy::private()).await;
+        let error = connected.unwrap_err();
+        let refusal = error.downcast_ref::<PolicyRefusal>().unwrap();
+        assert!(matches!(
+            refusal,
+            PolicyRefusal::ConnectedAddress { host, refusal: EndpointRefusal::Loopback { .. }, .. }
+                if host == "engine.example"
+        ));
+        assert!(refusal.is_before_sending());
+        assert!(!is_connected && written.is_empty());
+    }
+
+    #[tokio::test]
+    async fn connected_address_inside_the_policy_passes() {
+        let (connected, is_connected, _) = connect(EndpointPolicy::private().with_loopback()).await;
+        assert!(connected.is_ok() && is_connected);
+    }
+
+    #[test]
+    fn connection_without_an_address_is_refused() {
+        use hyper_util::client::legacy::connect::Connected;
+
+        struct Anonymous;
+        impl Connection for Anonymous {
+            fn connected(&self) -> Connected {
+                Connected::new()
+            }
+        }
+        let refusal = judge(&EndpointPolicy::private(), "engine.example", &Anonymous).unwrap_err();
+        assert!(matches!(refusal, PolicyRefusal::UnknownAddress { .. }));
+    }
+}

@@ -1,5 +1,6 @@
 //! The trait that every HTTP call on the three planes goes through, and what a call is.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -70,7 +71,7 @@ pub struct Reply {
     pub status: u16,
     /// The `content-type` header, where there is one. Never a reason to trust the body.
     pub content_type: Option<String>,
-    /// The whole body.
+    /// The whole body; where the peer repeats the credential of the call, a placeholder stands.
     pub body: Bytes,
 }
 
@@ -82,8 +83,18 @@ pub struct StreamReply {
     pub status: u16,
     /// The `content-type` header, where there is one.
     pub content_type: Option<String>,
-    /// The body in the order of arrival; it ends with the first error.
+    /// The body in the order of arrival, byte for byte; it ends with the first error.
     pub body: Pin<Box<dyn futures_util::Stream<Item = Result<Bytes, CallError>> + Send>>,
+}
+
+impl fmt::Debug for StreamReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamReply")
+            .field("url", &self.url)
+            .field("status", &self.status)
+            .field("content_type", &self.content_type)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The one way to make an HTTP call.

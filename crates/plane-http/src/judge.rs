@@ -86,13 +86,15 @@ impl Terms {
 
     /// The rules that a head alone can break.
     fn judge_head(&self, headers: &HeaderMap) -> Result<(), CallError> {
-        if let Some(encoding) = tokens(headers, &CONTENT_ENCODING).find(|token| token != "identity") {
+        if let Some(encoding) =
+            tokens(headers, &CONTENT_ENCODING).find(|token| !token.eq_ignore_ascii_case("identity"))
+        {
             return Err(self.encoded(&encoding));
         }
         let mut transfer = tokens(headers, &TRANSFER_ENCODING);
         let is_framed = match (transfer.next(), transfer.next()) {
             (None, _) => false,
-            (Some(only), None) if only == "chunked" => true,
+            (Some(only), None) if only.eq_ignore_ascii_case("chunked") => true,
             (Some(first), second) => {
                 return Err(
                     self.encoded(&second.map_or(first.clone(), |second| format!("{first}, {second}")))
@@ -117,7 +119,14 @@ impl Terms {
     }
 
     fn encoded(&self, encoding: &str) -> CallError {
-        self.refused(PolicyRefusal::Encoded { encoding: clean(encoding, 64) })
+        self.refused(PolicyRefusal::Encoded { encoding: clean(&self.redacted(encoding.as_bytes()), 64) })
+    }
+
+    /// Header text without the credential of the call, which a peer may repeat anywhere.
+    fn redacted(&self, text: &[u8]) -> String {
+        let text = Bytes::copy_from_slice(text);
+        let text = self.credential.as_ref().map_or(text.clone(), |credential| credential.redact(text));
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     fn too_large(&self, announced: Option<u64>) -> CallError {
@@ -131,7 +140,7 @@ pub(crate) fn streamed(incoming: Incoming, terms: Terms) -> Result<StreamReply, 
     let content_type = incoming
         .headers
         .get(CONTENT_TYPE)
-        .map(|value| clean(&String::from_utf8_lossy(value.as_bytes()), MESSAGE_BYTES));
+        .map(|value| clean(&terms.redacted(value.as_bytes()), MESSAGE_BYTES));
     Ok(StreamReply {
         url: terms.url.clone(),
         status: incoming.status,
@@ -208,14 +217,15 @@ fn judged_body(source: Source, terms: Terms) -> impl Stream<Item = Result<Bytes,
         let rest = next.is_ok().then_some(reading);
         Some((next, rest))
     })
+    .fuse()
 }
 
-/// The comma-separated tokens of every header of this name, in lower case.
+/// The comma-separated tokens of every header of this name.
 fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = String> + use<'a> {
     headers.get_all(name).iter().flat_map(|value| {
         String::from_utf8_lossy(value.as_bytes())
             .split(',')
-            .map(|token| token.trim().to_ascii_lowercase())
+            .map(|token| token.trim().to_owned())
             .collect::<Vec<_>>()
     })
 }

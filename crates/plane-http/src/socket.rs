@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dynamo_rl_protocol::{EndpointPolicy, Idempotency, clean};
 use futures_util::stream;
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, redirect, retry};
 use tokio::time::timeout_at;
 
@@ -150,9 +150,14 @@ impl SocketExchange {
             let value = credential.header().map_err(|error| never(Stage::Request, error.to_string()))?;
             call = call.header(AUTHORIZATION, value);
         }
-        if let Some(body) = request.body {
-            call = call.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
-        }
+        call = match (request.method, request.body) {
+            (_, Some(body)) => {
+                call.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body)
+            }
+            // The client leaves it out; a server may answer 411 without it.
+            (Method::Post, None) => call.header(CONTENT_LENGTH, HeaderValue::from_static("0")),
+            (Method::Get, None) => call,
+        };
         let call = call.build().map_err(|error| never(Stage::Request, chain(&error.without_url())))?;
 
         let progress = Progress::new(address.host);
