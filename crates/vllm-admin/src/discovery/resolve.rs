@@ -6,7 +6,7 @@ use std::time::Duration;
 use dynamo_rl_protocol::{
     Class, Code, Expectation, Fingerprint, Idempotency, Rejection, Rejections, Snapshot, clean,
 };
-use plane_http::{CallError, Exchange, Method, Plane, PolicyRefusal, Request};
+use plane_http::{CallError, Exchange, Method, Plane, PolicyRefusal, Request, Stage};
 use tokio::time::Instant;
 
 use super::{Progress, Schedule};
@@ -90,7 +90,9 @@ fn no_document(error: &CallError) -> Rejection {
             | PolicyRefusal::ConnectedAddress { .. }
             | PolicyRefusal::UnknownAddress { .. } => Code::EndpointNotAllowed,
         },
-        CallError::NeverSent { .. }
+        // No later poll can send it either: https without TLS in this build, a path that would change.
+        CallError::NeverSent { stage: Stage::Request, .. } => Code::InvalidEndpoint,
+        CallError::NeverSent { stage: Stage::Connect, .. }
         | CallError::Transport { .. }
         | CallError::Documented { .. }
         | CallError::UnreadableBody { .. }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use dynamo_rl_protocol::{Code, EndpointPolicy, Expectation, Idempotency, Limits, Rejections, Snapshot};
-use plane_http::{CallError, Method, Plane, PolicyRefusal};
+use plane_http::{CallError, Method, Plane, PolicyRefusal, Stage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use vllm_admin::discovery::{Ended, Progress, Schedule, Unresolved, read_once, resolve};
@@ -252,6 +252,15 @@ async fn what_brings_no_document_is_unavailable() {
     {
         assert_eq!(codes(&refusal(step).await), [Code::DiscoveryUnavailable]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_no_poll_can_send_to_ends_at_once() {
+    let why = "https needs the feature `tls`, which this build lacks".to_owned();
+    let step = Step::Fail(CallError::NeverSent { url: URL.to_owned(), stage: Stage::Request, why });
+    let run = run([step], schedule(60)).await;
+    assert_eq!(run.codes(), [Code::InvalidEndpoint]);
+    assert_eq!((run.unresolved().ended, run.took), (Ended::Fatal, Duration::ZERO));
 }
 
 #[tokio::test]

@@ -12,4 +12,8 @@ mod path;
 #[cfg(test)]
 mod recorded_answers;
 #[cfg(test)]
+mod resend;
+#[cfg(test)]
 mod scripted;
+#[cfg(test)]
+mod wire;

@@ -9,12 +9,10 @@ const ANSWERS: &str = include_str!("recorded/engine_answers.json");
 
 #[derive(Deserialize)]
 pub(crate) struct Recorded {
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) request: Value,
-    pub(crate) status: u16,
+    name: String,
+    status: u16,
     pub(crate) content_type: String,
-    pub(crate) response: Value,
+    response: Value,
 }
 
 pub(crate) fn all() -> Vec<Recorded> {
