@@ -1,0 +1,201 @@
+//! `refresh`: one round over a real fleet, from flags to the exit code.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use dynamo_rl_protocol::clean;
+use plane_http::{BoxFuture, Credentials};
+use policy_refresh::{Event, Phase, State, Why};
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, BufReader, Stdin, stdin};
+use tokio::sync::Notify;
+use vllm_admin::Label;
+use vllm_admin::discovery::Progress;
+
+use super::workers::{Reach, show_progress};
+use crate::cli::{Format, RefreshArgs};
+use crate::nonce::nonce;
+use crate::round::{self, Deadlines, Go, Observer, Planes, ProbePlan, RoundPlan, RoundRecord, outcome_text};
+use crate::{connection, exit, output};
+
+/// The most that is read of a policy's `config.json`.
+const CONFIG_BYTES: u64 = 1024 * 1024;
+
+/// Runs the verb and returns its exit code.
+pub(crate) async fn run(arguments: RefreshArgs) -> u8 {
+    match refresh(&arguments).await {
+        Ok(record) => {
+            match arguments.discovery.format {
+                Format::Human => output::result(&human(&record)),
+                format => output::json(&record, format),
+            }
+            record.exit_code()
+        }
+        Err(problem) => {
+            output::complain(&problem);
+            exit::USAGE
+        }
+    }
+}
+
+async fn refresh(arguments: &RefreshArgs) -> Result<RoundRecord, String> {
+    if arguments.discovery.from.is_some() {
+        return Err("--from judges a recorded document; a refresh needs the listener itself".to_owned());
+    }
+    let text = |problem: connection::BadConnection| problem.to_string();
+    let reach = Reach::new(&arguments.discovery).map_err(text)?;
+    let frontend = connection::named("--frontend-url", &arguments.frontend_url).map_err(text)?;
+    let policy = reach.expectation.endpoint_policy.clone();
+    // Two clients: what the operator named is trusted by its name, what a peer announced is not.
+    let named = Credentials {
+        request: connection::token("--frontend-token-env", arguments.frontend_token_env.as_ref())
+            .map_err(text)?,
+        discovery: reach.token,
+        administration: None,
+    };
+    let announced = Credentials {
+        administration: connection::token("--admin-token-env", arguments.admin_token_env.as_ref())
+            .map_err(text)?,
+        ..Credentials::default()
+    };
+    let named = connection::named_client(&policy, &[&reach.discovery, &frontend], named).map_err(text)?;
+    let announced = connection::client(policy, announced).map_err(text)?;
+
+    let directory = arguments.source.to_str().ok_or("the policy directory's name is not UTF-8")?.to_owned();
+    let plan = RoundPlan {
+        number: 1,
+        run_id: format!("run-{}", nonce().map_err(|problem| problem.to_string())?),
+        label: label(arguments.to)?,
+        discovery_url: reach.url,
+        frontend,
+        expectation: reach.expectation,
+        schedule: reach.schedule,
+        directory,
+        accept_evidence: arguments.accept_evidence,
+        same_policy: arguments.same_policy,
+        expect_ids: arguments.expect_ids.clone(),
+        vocab_size: arguments.vocab_size.or_else(|| vocab_size(&arguments.source)),
+        probe: ProbePlan { prompt: arguments.probe_prompt.clone(), max_tokens: arguments.probe_tokens },
+        deadlines: Deadlines {
+            drain: arguments.drain_deadline,
+            update: arguments.update_deadline,
+            call: arguments.call_deadline,
+        },
+    };
+    let planes = Planes { discovery: &named, request: &named, administration: &announced };
+    let interrupt = Notify::new();
+    let mut terminal = Terminal::new(arguments.step);
+    let round = round::run(&plan, planes, &mut terminal, &interrupt);
+    tokio::select! {
+        record = round => Ok(record),
+        problem = forward_interrupts(&interrupt) => Err(problem),
+    }
+}
+
+/// The label of a new round: the version with a nonce that no other round wrote.
+pub(crate) fn label(version: u64) -> Result<Label, String> {
+    let nonce = nonce().map_err(|problem| problem.to_string())?;
+    Label::new(&format!("v{version}"), &nonce).map_err(|problem| problem.to_string())
+}
+
+/// Passes each ^C on to the round. Returns only where the signal cannot be heard.
+async fn forward_interrupts(interrupt: &Notify) -> String {
+    loop {
+        if let Err(problem) = tokio::signal::ctrl_c().await {
+            return format!("cannot listen for an interrupt: {problem}");
+        }
+        output::progress("interrupted: nothing new is sent; what is under way is awaited to its deadline");
+        interrupt.notify_one();
+    }
+}
+
+/// The vocabulary's size, where this machine can read the policy's `config.json`.
+fn vocab_size(directory: &Path) -> Option<NonZeroU32> {
+    use std::io::Read as _;
+    #[derive(Deserialize)]
+    struct Config {
+        vocab_size: NonZeroU32,
+    }
+    let file = std::fs::File::open(directory.join("config.json")).ok()?;
+    let mut text = Vec::new();
+    file.take(CONFIG_BYTES).read_to_end(&mut text).ok()?;
+    serde_json::from_slice::<Config>(&text).ok().map(|config| config.vocab_size)
+}
+
+/// The round for people: its line, and where it did not commit, everything that an operator needs.
+pub(crate) fn human(record: &RoundRecord) -> String {
+    let mut text = format!("{}\n", record.line);
+    if let Some(salt) = &record.opening_salt {
+        text.push_str(&format!("cache salt of this opening: {salt}\n"));
+        for unchecked in &record.end.report().unchecked {
+            text.push_str(&format!("unchecked: {unchecked}\n"));
+        }
+    } else {
+        text.push_str(&format!("{}\n", record.end));
+    }
+    text
+}
+
+/// Shows a round on stderr, and with `--step` holds it before each phase.
+pub(crate) struct Terminal {
+    lines: Option<tokio::io::Lines<BufReader<Stdin>>>,
+}
+
+impl Terminal {
+    pub(crate) fn new(step: bool) -> Self {
+        Self { lines: step.then(|| BufReader::new(stdin()).lines()) }
+    }
+}
+
+impl Observer for Terminal {
+    fn before_phase<'a>(&'a mut self, phase: Phase, _: &'a State) -> BoxFuture<'a, Go> {
+        Box::pin(async move {
+            // Going back is never held up: engines wait to be resumed.
+            if !phase.waits() || phase == Phase::Unwinding {
+                return Go::On;
+            }
+            let Some(lines) = &mut self.lines else {
+                output::progress(&format!("{phase} ..."));
+                return Go::On;
+            };
+            output::progress(&format!("next phase: {phase} (Enter to go on, ^C or end of input to stop)"));
+            match lines.next_line().await {
+                Ok(Some(_)) => Go::On,
+                Ok(None) | Err(_) => Go::Interrupt,
+            }
+        })
+    }
+
+    fn discovery(&mut self, progress: Progress) {
+        show_progress(progress);
+    }
+
+    fn stepped(&mut self, state: &State, event: &Event, why: Why) {
+        if let Some(line) = narrate(state, event, why) {
+            output::progress(&format!("  {}", clean(&line, 2048)));
+        }
+    }
+}
+
+/// A line about one step, where it tells something that the phase's own line does not.
+fn narrate(state: &State, event: &Event, why: Why) -> Option<String> {
+    if !why.fits() {
+        return Some(why.to_string());
+    }
+    match event {
+        Event::Answered { engine, reply } => {
+            let identity = &state.engine(*engine)?.member().identity;
+            Some(format!("{identity}: {} {}", reply.call(), outcome_text(reply)))
+        }
+        Event::GateFailed { why } | Event::NotResolved { why } | Event::NotConfirmed { why } => {
+            Some(why.clone())
+        }
+        Event::Resolved { members } => Some(format!("pinned {} engines", members.len())),
+        Event::Confirmed { identities } => Some(format!("{} engines are still listed", identities.len())),
+        Event::DrainDeadlinePassed => {
+            Some("running requests did not end before the drain deadline".to_owned())
+        }
+        Event::DeadlinePassed { phase } => Some(format!("the deadline of {phase} passed")),
+        Event::Begin | Event::GateClosed | Event::GateOpened | Event::Interrupted => None,
+    }
+}

@@ -1,0 +1,12 @@
+//! The exit codes of the command: public contract, one constant each.
+
+/// The work is done; for `demo --fault`, the fence held.
+pub const DONE: u8 = 0;
+/// A finding: a rejected document, a refused round, a round that ended `aborted-clean`.
+pub const FINDING: u8 = 1;
+/// Usage, configuration, or an input that is not what the flag says it is.
+pub const USAGE: u8 = 2;
+/// The fleet was not ready before the deadline. Nothing was sent to any engine.
+pub const NOT_READY: u8 = 3;
+/// The fleet is closed: an operator is needed, and the output names the engines and the next command.
+pub const CLOSED: u8 = 4;

@@ -1,0 +1,6 @@
+//! The command and the round, from the outside.
+
+mod command;
+mod hostile_listener;
+mod hostile_output;
+mod verdicts;
