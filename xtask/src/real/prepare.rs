@@ -126,7 +126,8 @@ fn build(recipe: &Recipe) -> Result<(), Trouble> {
     let script = |name: &str| process::root().join("real").join(name).display().to_string();
 
     let lists: Vec<_> = SOURCES.iter().filter(|source| source.starts_with("requirements/")).collect();
-    let mark = |list: &str| recipe.directory.join(list.replace('/', "-"));
+    let name = |list: &'static str| list.trim_start_matches("requirements/").trim_end_matches(".txt");
+    let mark = |list| recipe.directory.join(format!("{}.done", name(list)));
     if !lists.iter().any(|list| mark(list).is_file()) {
         step(recipe, "venv", &[&base, "-m", "venv", "--clear", &in_venv("")])?;
     }
@@ -134,11 +135,10 @@ fn build(recipe: &Recipe) -> Result<(), Trouble> {
         if mark(list).is_file() {
             continue;
         }
-        let log = list.trim_start_matches("requirements/").trim_end_matches(".txt");
         // Only what is imported gets compiled, at its first import. What an interrupted run left is written
         // over, not trusted.
         #[rustfmt::skip]
-        step(recipe, log, &[
+        step(recipe, name(list), &[
             &python, "-m", "pip", "install", "--no-deps", "--no-compile", "--ignore-installed", "--no-input",
             "--only-binary", ":all:", "--progress-bar", "off", "--disable-pip-version-check",
             "--requirement", &script(list),
