@@ -1,4 +1,6 @@
 //! What is on the wire between an RL trainer and an NVIDIA Dynamo fleet.
+//!
+#![doc = include_str!("../README.md")]
 #![no_std]
 
 extern crate alloc;
