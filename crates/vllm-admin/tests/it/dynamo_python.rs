@@ -154,6 +154,15 @@ async fn a_failure_of_somebody_between_leaves_the_outcome_unknown() {
 }
 
 #[tokio::test]
+async fn the_success_body_behind_another_status_is_not_success() {
+    let body = r#"{"status":"ok","message":"Engine paused","mode":"wait","clear_cache":true}"#;
+    assert_eq!(pause(answer(200, body), PauseMode::Wait, true).await, DONE);
+    for status in [201, 202, 500] {
+        unknown(pause(answer(status, body), PauseMode::Wait, true).await, &format!("HTTP {status}"));
+    }
+}
+
+#[tokio::test]
 async fn a_missing_status_is_not_success() {
     unknown(
         pause(ok(r#"{"mode":"wait","clear_cache":true}"#), PauseMode::Wait, true).await,

@@ -101,6 +101,9 @@ fn every_engine_that_falls_short_is_named_and_no_other() {
     assert_eq!(named.len(), 1);
     let rejection = rejections.iter().next().unwrap();
     assert_eq!(rejection.field.as_deref(), Some("system_url"));
+    for engine in &engines {
+        assert_eq!(dialects(engine).is_empty(), engine.system_url().is_none(), "{}", engine.identity());
+    }
     assert!(rejection.detail.ends_with("no system_url"), "{}", rejection.detail);
 }
 
