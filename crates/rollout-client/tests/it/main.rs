@@ -1,6 +1,6 @@
 //! Integration tests: every lie of an answer by name, recorded answers, and the call itself.
 
-// `cfg(test)` tells clippy that helpers are test code too.
+// `cfg(test)` tells clippy that every function here is test code.
 #[cfg(test)]
 mod arbitrary;
 #[cfg(test)]

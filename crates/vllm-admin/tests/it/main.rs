@@ -1,6 +1,6 @@
 //! Integration tests: recorded answers, hostile answers, and time that only moves when all wait.
 
-// `cfg(test)` tells clippy that helpers are test code too.
+// `cfg(test)` tells clippy that every function here is test code.
 #[cfg(test)]
 mod arbitrary;
 #[cfg(test)]
