@@ -194,6 +194,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let typed: Vec<String> =
+        arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(problem) => {
@@ -219,7 +222,7 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             Verb::Ranks(arguments) => {
                 crate::command::workers::run(arguments, crate::command::workers::View::Ranks).await
             }
-            Verb::Refresh(arguments) => crate::command::refresh::run(arguments).await,
+            Verb::Refresh(arguments) => crate::command::refresh::run(arguments, &typed).await,
         }
     })
 }

@@ -2,5 +2,6 @@
 
 #[cfg(feature = "sim")]
 pub(crate) mod demo;
+mod next_command;
 pub(crate) mod refresh;
 pub(crate) mod workers;

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use vllm_admin::Label;
 use vllm_admin::discovery::Progress;
 
+use super::next_command::next_command;
 use super::workers::{Reach, show_progress};
 use crate::cli::{Format, RefreshArgs};
 use crate::nonce::nonce;
@@ -21,10 +22,11 @@ use crate::{connection, exit, output};
 /// The most that is read of a policy's `config.json`.
 const CONFIG_BYTES: u64 = 1024 * 1024;
 
-/// Runs the verb and returns its exit code.
-pub(crate) async fn run(arguments: RefreshArgs) -> u8 {
+/// Runs the verb and returns its exit code. `typed` is the command line, for the next command.
+pub(crate) async fn run(arguments: RefreshArgs, typed: &[String]) -> u8 {
     match refresh(&arguments).await {
-        Ok(record) => {
+        Ok(mut record) => {
+            record.next.command = next_command(&record.next.step, typed, &arguments);
             match arguments.discovery.format {
                 Format::Human => output::result(&human(&record)),
                 format => output::json(&record, format),
@@ -125,13 +127,24 @@ fn vocab_size(directory: &Path) -> Option<NonZeroU32> {
 /// The round for people: its line, and where it did not commit, everything that an operator needs.
 pub(crate) fn human(record: &RoundRecord) -> String {
     let mut text = format!("{}\n", record.line);
+    for failure in &record.failures {
+        let engine = failure.engine.as_ref().map(|engine| format!("{engine}: ")).unwrap_or_default();
+        text.push_str(&format!("  {}: {engine}{}\n", failure.phase, failure.message));
+        text.push_str(&format!("    known:   {}\n    unknown: {}\n", failure.known, failure.unknown));
+    }
     if let Some(salt) = &record.opening_salt {
         text.push_str(&format!("cache salt of this opening: {salt}\n"));
-        for unchecked in &record.end.report().unchecked {
-            text.push_str(&format!("unchecked: {unchecked}\n"));
-        }
     } else {
-        text.push_str(&format!("{}\n", record.end));
+        for engine in &record.end.report().engines {
+            text.push_str(&format!("  {engine}\n"));
+        }
+        text.push_str(&format!("gate {}; next: {}\n", record.gate, record.next.text));
+        if let Some(command) = &record.next.command {
+            text.push_str(&format!("  {command}\n"));
+        }
+    }
+    for unchecked in &record.unchecked {
+        text.push_str(&format!("unchecked: {unchecked}\n"));
     }
     text
 }

@@ -5,6 +5,7 @@
 
 mod calls;
 mod driver;
+mod line;
 mod observer;
 mod plan;
 mod record;
@@ -12,7 +13,7 @@ mod record;
 pub use driver::run;
 pub use observer::{Go, Observer, Silent};
 pub use plan::{Deadlines, Planes, ProbePlan, RoundPlan};
-pub use record::{PhaseTime, RoundRecord};
+pub use record::{EngineRecord, FailureRecord, NextRecord, PhaseTime, RoundRecord};
 
 use dynamo_rl_protocol::Outcome;
 use policy_refresh::Reply;

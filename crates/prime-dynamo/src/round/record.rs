@@ -1,17 +1,20 @@
-//! What a round leaves behind: its end, its times, and the one line that people read.
+//! What a round leaves behind: its end, its engines, its times, and the next command.
 
 use std::time::Duration;
 
-use dynamo_rl_protocol::EvidenceClass;
-use policy_refresh::{Cause, End, EngineReport, EngineState, LabelReading, Phase, State};
+use dynamo_rl_protocol::{EvidenceClass, Identity};
+use policy_refresh::{
+    Cause, End, EngineReport, EngineState, Evidence, Failure, Gate, GateMode, Health, LabelReading, NextStep,
+    Paused, Phase, State, Version,
+};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::line::line;
 use super::plan::RoundPlan;
 use crate::exit;
-use crate::span::show_span;
 
-/// One finished round, as written by `--format json`.
+/// One finished round, as written by `--format json`. Field order is the order in the output.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoundRecord {
     /// The number of the round in this run, from 1.
@@ -24,8 +27,12 @@ pub struct RoundRecord {
     pub from: String,
     /// The version that the round moved to.
     pub to: String,
-    /// The label that the round wrote, with its nonce.
+    /// The label that the round wrote, or was to write, with its nonce.
     pub label: String,
+    /// Where the gate stands.
+    pub gate: Gate,
+    /// Who holds the gate.
+    pub gate_mode: GateMode,
     /// The cache salt for rollouts of this opening; only where the round committed.
     pub opening_salt: Option<String>,
     /// The weakest evidence that was accepted.
@@ -35,10 +42,18 @@ pub struct RoundRecord {
     /// How long the fleet was closed, in seconds: from the gate's closing to its opening, or to the
     /// end of the round where it stays closed.
     pub closed_seconds: f64,
+    /// The engines of the round, in rank order; empty before they were resolved.
+    pub engines: Vec<EngineRecord>,
+    /// What went wrong, first failure first; empty where the round committed.
+    pub failures: Vec<FailureRecord>,
+    /// What no probe could look at.
+    pub unchecked: Vec<String>,
+    /// What the operator does next.
+    pub next: NextRecord,
     /// The one line of the round.
     pub line: String,
-    /// The end, with every engine, every failure, and the next command.
-    #[serde(flatten)]
+    /// The end as the fence gave it.
+    #[serde(skip)]
     pub end: End,
 }
 
@@ -49,6 +64,80 @@ pub struct PhaseTime {
     pub phase: Phase,
     /// Seconds from entering it to entering the next.
     pub seconds: f64,
+}
+
+/// What is known about one engine at the end of a round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EngineRecord {
+    /// Who it is.
+    pub identity: Identity,
+    /// Which policy it holds.
+    pub version: Version,
+    /// Whether it lives.
+    pub health: Health,
+    /// Whether it is paused.
+    pub paused: Paused,
+    /// The label that it last repeated; absent where it has none, or was not asked.
+    pub label: Option<String>,
+    /// What it itself answered that proves the round.
+    pub evidence: Evidence,
+    /// Read back after its resume: unpaused, and at the version that `version` says.
+    pub proven: bool,
+}
+
+/// One failure of a round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailureRecord {
+    /// The phase in which it happened.
+    pub phase: Phase,
+    /// The engine, where it is one engine's.
+    pub engine: Option<Identity>,
+    /// What happened, for machines.
+    pub cause: Cause,
+    /// What happened, for people.
+    pub message: String,
+    /// What is known in spite of it.
+    pub known: &'static str,
+    /// What is unknown because of it.
+    pub unknown: &'static str,
+}
+
+/// What the operator does next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NextRecord {
+    /// The step, for machines.
+    pub step: NextStep,
+    /// The step, for people.
+    pub text: String,
+    /// The command to type, where there is one.
+    pub command: Option<String>,
+}
+
+impl From<&EngineReport> for EngineRecord {
+    fn from(engine: &EngineReport) -> Self {
+        Self {
+            identity: engine.identity.clone(),
+            version: engine.version,
+            health: engine.health,
+            paused: engine.paused,
+            label: engine.label.text().map(str::to_owned),
+            evidence: engine.evidence,
+            proven: engine.proven,
+        }
+    }
+}
+
+impl From<&Failure> for FailureRecord {
+    fn from(failure: &Failure) -> Self {
+        Self {
+            phase: failure.phase,
+            engine: failure.engine.clone(),
+            cause: failure.cause.clone(),
+            message: failure.cause.to_string(),
+            known: failure.known(),
+            unknown: failure.unknown(),
+        }
+    }
 }
 
 impl RoundRecord {
@@ -99,16 +188,16 @@ impl Stopwatch {
             .map(|(_, span)| *span)
             .sum();
         let from = from(state);
-        let line = line(plan, &from, &end, &times, closed);
-        let committed = matches!(end, End::Committed(_));
+        let report = end.report();
         RoundRecord {
             round: plan.number,
             run: plan.run_id.clone(),
             result: end.name(),
-            from,
             to: plan.label.version().to_owned(),
             label: plan.label.to_string(),
-            opening_salt: committed.then(|| plan.opening_salt()),
+            gate: report.gate,
+            gate_mode: report.gate_mode,
+            opening_salt: matches!(end, End::Committed(_)).then(|| plan.opening_salt()),
             accept_evidence: plan.accept_evidence,
             phases: times
                 .iter()
@@ -116,7 +205,16 @@ impl Stopwatch {
                 .map(|(phase, span)| PhaseTime { phase: *phase, seconds: span.as_secs_f64() })
                 .collect(),
             closed_seconds: closed.as_secs_f64(),
-            line,
+            engines: report.engines.iter().map(EngineRecord::from).collect(),
+            failures: report.failures.iter().map(FailureRecord::from).collect(),
+            unchecked: report.unchecked.iter().map(ToString::to_string).collect(),
+            next: NextRecord {
+                step: report.next.clone(),
+                text: sentence(&report.next),
+                command: report.next.command(),
+            },
+            line: line(plan, &from, &end, &times, closed),
+            from,
             end,
         }
     }
@@ -138,50 +236,11 @@ fn from(state: &State) -> String {
     }
 }
 
-fn line(plan: &RoundPlan, from: &str, end: &End, times: &[(Phase, Duration)], closed: Duration) -> String {
-    let report = end.report();
-    let engines = report.engines.len();
-    let took = |phase: Phase| times.iter().find(|(entered, _)| *entered == phase).map(|(_, span)| *span);
-    let count =
-        |holds: fn(&EngineReport) -> bool| report.engines.iter().filter(|engine| holds(engine)).count();
-    let mut parts = vec![format!("Round {}", plan.number), format!("{from} -> {}", plan.label.version())];
-    match end {
-        End::Committed(_) => parts.push(format!("{engines}/{engines} engines")),
-        End::AbortedClean(_) | End::Closed(_) | End::Refused(_) => {
-            let place = report.failures.first().map(|failure| format!(" in {}", failure.phase));
-            parts.push(format!("{}{}", end.name().to_uppercase(), place.unwrap_or_default()));
-            let of =
-                |what: &str, holds: fn(&EngineReport) -> bool| format!("{what} {}/{engines}", count(holds));
-            if engines > 0 {
-                parts.push(of("old", |engine| engine.version == policy_refresh::Version::Old));
-                parts.push(of("new", |engine| engine.version == policy_refresh::Version::New));
-                parts.push(of("unknown", |engine| engine.version == policy_refresh::Version::Unknown));
-            }
-        }
+/// The step in words, without the command that its own display ends with.
+fn sentence(step: &NextStep) -> String {
+    let text = step.to_string();
+    match step.command() {
+        Some(command) => text.trim_end_matches(command.as_str()).trim_end_matches([':', ' ']).to_owned(),
+        None => text,
     }
-    for (name, phase) in [
-        ("pause", Phase::Pausing),
-        ("transfer", Phase::Transferring),
-        ("cache", Phase::Invalidating),
-        ("verify", Phase::Verifying),
-        ("resume", Phase::Resuming),
-        ("probe", Phase::Probing),
-    ] {
-        let Some(span) = took(phase) else { continue };
-        let proven = match phase {
-            Phase::Verifying => format!("{}/{engines} label ", count(|engine| engine.evidence.label)),
-            Phase::Probing => format!("{}/{engines} ", count(|engine| engine.evidence.probe)),
-            _ => String::new(),
-        };
-        parts.push(format!("{name} {proven}{}", show_span(span)));
-    }
-    if !matches!(end, End::Refused(_)) {
-        parts.push(format!("closed {}", show_span(closed)));
-    }
-    // What the operator gave up is on every line, so that nobody reads it as more.
-    if plan.accept_evidence < EvidenceClass::Receipt {
-        parts.push(format!("evidence {}", plan.accept_evidence));
-    }
-    parts.push(report.gate_mode.name().to_owned());
-    parts.join(" | ")
 }

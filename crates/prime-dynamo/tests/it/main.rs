@@ -3,4 +3,7 @@
 mod command;
 mod hostile_listener;
 mod hostile_output;
+mod memory_fleet;
+mod rounds;
+mod snapshots;
 mod verdicts;

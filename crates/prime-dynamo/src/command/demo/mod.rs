@@ -111,6 +111,7 @@ struct Demo {
     frontend: dynamo_rl_protocol::Endpoint,
     expectation: Expectation,
     client: plane_http::SocketExchange,
+    vocabulary: u32,
 }
 
 impl Demo {
@@ -119,16 +120,16 @@ impl Demo {
         let discovery = connection::named("the fleet", &shell.rl_url()).map_err(text)?;
         let frontend = connection::named("the fleet", &shell.frontend_url()).map_err(text)?;
         let policy = dynamo_rl_protocol::EndpointPolicy::for_discovery(&discovery);
-        let (model, engines) =
-            shell.driver().look(|fleet| (fleet.plan().model.clone(), fleet.plan().engines.clone()));
-        let total = engines.iter().map(|engine| engine.world_size).sum();
+        let plan = shell.driver().look(|fleet| fleet.plan().clone());
+        let total = plan.engines.iter().map(|engine| engine.world_size).sum();
         Ok(Self {
+            vocabulary: plan.vocabulary,
             run_id: format!("demo-{}", nonce().map_err(|problem| problem.to_string())?),
             format,
             discovery_url: connection::workers_url(&discovery),
             frontend,
             expectation: Expectation {
-                model,
+                model: plan.model,
                 namespace: None,
                 world_size: NonZeroU32::new(total).ok_or("the fleet is empty")?,
                 endpoint_policy: policy.clone(),
@@ -155,7 +156,7 @@ impl Demo {
 
     async fn show_fleet(&self, shell: &Shell) -> Result<(), String> {
         self.say(&format!(
-            "simulated fleet on loopback: {ENGINES} engines x {WORLD_SIZE} GPUs, frontend {}, discovery {}\n",
+            "simulated fleet: {ENGINES} engines x {WORLD_SIZE} GPUs\nfrontend:  {}\ndiscovery: {}\n\n",
             shell.frontend_url(),
             self.discovery_url
         ));
@@ -172,8 +173,7 @@ impl Demo {
             FleetDocument::accepted(&snapshot, &rank_plan(&snapshot, self.expectation.world_size)?);
         match self.format {
             Format::Human => {
-                output::result(&document.engines_table());
-                output::result(&document.ranks_table());
+                output::result(&format!("{}\n{}", document.engines_table(), document.ranks_table()));
             }
             format => output::json(&document, format),
         }
@@ -194,7 +194,7 @@ impl Demo {
             accept_evidence: EvidenceClass::Probe,
             same_policy: false,
             expect_ids: None,
-            vocab_size: None,
+            vocab_size: NonZeroU32::new(self.vocabulary),
             probe: ProbePlan {
                 prompt: vec![11, 23, 37, 41, 53, 67, 79, 83],
                 max_tokens: NonZeroU32::MIN.saturating_add(5),
@@ -207,7 +207,9 @@ impl Demo {
         };
         let planes = Planes { discovery: &self.client, request: &self.client, administration: &self.client };
         let mut probes = Probes::default();
-        let record = round::run(&plan, planes, &mut probes, &Notify::new()).await;
+        let mut record = round::run(&plan, planes, &mut probes, &Notify::new()).await;
+        // The fleet ends with the demonstration: there is nothing to type.
+        record.next.command = None;
         Ok(Shown { record, probes: probes.0 })
     }
 
@@ -216,7 +218,7 @@ impl Demo {
             output::json(&shown.record, self.format);
             return;
         }
-        output::result(&refresh::human(&shown.record));
+        output::result(&format!("\n{}", refresh::human(&shown.record)));
         for (who, ids) in &shown.probes {
             output::result(&format!("  {who}: {ids:?}"));
         }
@@ -229,7 +231,7 @@ impl Demo {
         let reason = match (&lie, fired) {
             (_, false) => "the fault never came to pass, so nothing is shown".to_owned(),
             (Some(lie), true) => lie.clone(),
-            (None, true) => "nothing mixed, stale or unproven was served".to_owned(),
+            (None, true) => "the gate was not opened on mixed, stale or unproven weights".to_owned(),
         };
         match self.format {
             Format::Human => {

@@ -1,7 +1,7 @@
 //! What the simulated engines really are, and whether a round's claim is true of them.
 
 use fleet_sim::{Event, Fault, Shell, weights_named};
-use policy_refresh::{End, Gate};
+use policy_refresh::{End, Gate, Phase};
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -62,26 +62,25 @@ impl Truth {
             End::Closed(_) | End::Refused(_) if gate == Gate::Open => {
                 Err(Lie::Open { end: record.end.name(), gate })
             }
-            End::Closed(report) => {
-                // Where this round sent a transfer to anyone, whoever it paused must still be paused:
-                // only a process of its own accord, a restart, may have changed that.
-                let began = self.loads() > before.loads();
-                let resumed = report.engines.iter().any(|engine| engine.proven);
-                match self.all(|index, engine| {
-                    let restarted =
-                        before.engines.get(index).is_some_and(|old| old.restarts != engine.restarts);
-                    engine.paused || restarted || !engine.alive || resumed_for_the_probe(record)
-                }) {
-                    Some(engine) if began && !resumed => Err(Lie::Resumed { engine }),
-                    _ => Ok(true),
-                }
-            }
-            End::Refused(_) => Ok(true),
+            // Once a transfer was sent, a failed round resumes nobody, unless every engine confirmed it
+            // and was resumed behind the closed gate to be probed (rule R14).
+            End::Closed(_) | End::Refused(_) => match self.resumed_after_transfer(before) {
+                Some(engine) if !reached(record, Phase::Resuming) => Err(Lie::Resumed { engine }),
+                _ => Ok(true),
+            },
         }
     }
 
-    fn loads(&self) -> usize {
-        self.log.iter().filter(|event| matches!(event, Event::Loaded { .. })).count()
+    /// The first engine that was resumed in this round after a transfer was sent to any.
+    fn resumed_after_transfer(&self, before: &Self) -> Option<usize> {
+        let round = self.log.get(before.log.len()..).unwrap_or_default();
+        let sent = round.iter().position(
+            |event| matches!(event, Event::Called { request, .. } if request.ends_with("/update_weights_from_disk")),
+        )?;
+        round.iter().skip(sent).find_map(|event| match event {
+            Event::Resumed { engine } => Some(*engine),
+            _ => None,
+        })
     }
 
     /// The first engine of which this does not hold.
@@ -120,10 +119,8 @@ impl Truth {
     }
 }
 
-/// After a transfer that every engine confirmed, engines are resumed behind the closed gate to be
-/// probed (rule R14); a round may still end closed then.
-fn resumed_for_the_probe(record: &RoundRecord) -> bool {
-    record.phases.iter().any(|time| time.phase == policy_refresh::Phase::Resuming)
+fn reached(record: &RoundRecord, phase: Phase) -> bool {
+    record.phases.iter().any(|time| time.phase == phase)
 }
 
 fn process(engine: &fleet_sim::EngineState) -> String {

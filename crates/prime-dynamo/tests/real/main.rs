@@ -1,0 +1,14 @@
+//! The command against a real Dynamo stack: `cargo xtask real` starts it and runs this.
+//!
+//! One stack serves all tests. Each one takes the whole fleet for itself ([`fleet::Fleet::take`]) and finds every
+//! engine alive, unpaused and at policy A, whatever the test before it did.
+
+mod command;
+mod discovery;
+mod fleet;
+mod leash;
+mod peers;
+mod refresh;
+mod stack;
+mod wire;
+mod worker_killed;
