@@ -5,6 +5,7 @@ mod check;
 mod ci;
 mod process;
 mod real;
+mod stopwatch;
 mod test;
 
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::Verb;
+use crate::stopwatch::Stopwatch;
 use suites::{Suite, Verdict};
 use tally::Tally;
 
@@ -44,17 +45,14 @@ struct Options {
 }
 
 fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let suites = suites::all();
-    let names: Vec<_> = suites.iter().map(|suite| suite.name).collect();
+    let names: Vec<_> = suites::ALL.iter().map(|suite| suite.name).collect();
     let options = Options::parse(arguments, &names, std::env::var("CI").ok().as_deref())?;
     let selected = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
 
-    let mut preparation = None;
-    if suites.len() > 1 && suites.iter().all(|suite| selected(suite.name)) {
-        preparation = prepare::start()?;
-    }
+    // Alone, the suite `real` prepares for itself.
+    let mut preparation = if options.only.is_empty() { Some(prepare::start()?) } else { None };
     let mut rows = Vec::new();
-    for Suite { name, run } in suites {
+    for &Suite { name, run } in suites::ALL {
         if !selected(name) {
             let verdict = Verdict::NotAsked;
             rows.push(Row { name, took: Duration::ZERO, tally: Tally::default(), verdict });
@@ -133,23 +131,6 @@ fn table(rows: &[Row]) -> String {
     let Tally { passed, failed, skipped } = total;
     text.push_str(&format!("\n{passed} passed, {failed} failed, {skipped} skipped\n"));
     text
-}
-
-/// Wall time, for people: no outcome depends on it.
-struct Stopwatch(
-    #[expect(clippy::disallowed_types, reason = "minutes are shown to a person, no test depends on them")]
-    std::time::Instant,
-);
-
-impl Stopwatch {
-    #[expect(clippy::disallowed_types, reason = "minutes are shown to a person, no test depends on them")]
-    fn start() -> Self {
-        Self(std::time::Instant::now())
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
 }
 
 #[cfg(test)]

@@ -12,11 +12,8 @@ pub(super) struct Preparation {
     log: PathBuf,
 }
 
-/// Starts `cargo xtask real --prepare`, where that verb exists.
-pub(super) fn start() -> Result<Option<Preparation>, String> {
-    if !crate::VERBS.iter().any(|verb| verb.name == "real") {
-        return Ok(None);
-    }
+/// Starts `cargo xtask real --prepare`.
+pub(super) fn start() -> Result<Preparation, String> {
     let binary = this_binary()?;
     let folder = binary.parent().unwrap_or(Path::new("."));
     let log = folder.join("xtask-real-prepare.log");
@@ -28,7 +25,7 @@ pub(super) fn start() -> Result<Option<Preparation>, String> {
     let child =
         command.spawn().map_err(|error| format!("cannot start `{}`: {error}", process::shown(&command)))?;
     eprintln!("xtask: preparing the real peers in the background, log in {}", log.display());
-    Ok(Some(Preparation { child, log }))
+    Ok(Preparation { child, log })
 }
 
 impl Preparation {

@@ -39,18 +39,13 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Every suite that exists, in the order of the help text.
-pub(super) fn all() -> Vec<Suite> {
-    let mut suites = vec![
-        Suite { name: "workspace", run: workspace },
-        Suite { name: "alone", run: alone },
-        Suite { name: "demo", run: demo },
-    ];
-    if crate::VERBS.iter().any(|verb| verb.name == "real") {
-        suites.push(Suite { name: "real", run: real });
-    }
-    suites
-}
+/// Every suite, in the order of the help text.
+pub(super) const ALL: &[Suite] = &[
+    Suite { name: "workspace", run: workspace },
+    Suite { name: "alone", run: alone },
+    Suite { name: "demo", run: demo },
+    Suite { name: "real", run: real },
+];
 
 fn workspace() -> Result<(Tally, Verdict), String> {
     let mut command = process::cargo();

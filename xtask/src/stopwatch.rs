@@ -1,0 +1,17 @@
+//! How long something takes, for people: no outcome depends on it.
+#![expect(clippy::disallowed_types, reason = "real processes take real time, and there is no tokio here")]
+
+use std::time::{Duration, Instant};
+
+/// Time since a start.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
