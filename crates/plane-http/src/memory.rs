@@ -17,7 +17,8 @@ use crate::judge::{Incoming, Terms, collected, streamed};
 /// Whoever answers the calls of a [`MemoryExchange`].
 pub trait Peer: Send + Sync {
     /// Answers one whole HTTP/1.1 request, as if on its own connection to `authority` (`host:port`,
-    /// the port always given). A future that never ends is a peer that never answers.
+    /// the port always given). A future that never ends is a peer that never answers; it is
+    /// dropped when the call's time is over or the caller gives up, as a connection would be closed.
     fn exchange(&self, authority: &str, request: Vec<u8>) -> BoxFuture<'_, PeerAnswer>;
 }
 

@@ -12,7 +12,8 @@ use crate::exchange::BoxFuture;
 
 /// Looks up the addresses of a host name.
 pub trait Resolver: Send + Sync {
-    /// All addresses of the name, in the order in which they are tried.
+    /// All addresses of the name, in the order in which they are tried. The future is dropped when
+    /// the call's time is over.
     ///
     /// # Errors
     ///

@@ -1,8 +1,11 @@
 //! Which calls share a connection, and what a dropped call does to its own.
 
+use std::time::Duration;
+
 use dynamo_rl_protocol::Idempotency;
 use plane_http::{Exchange, Method, Request};
 use tokio::sync::mpsc;
+use tokio::time;
 
 use crate::peer::{HostilePeer, get, ok, post, socket};
 
@@ -24,6 +27,18 @@ async fn idempotent_calls_share_a_connection() {
     }
     assert_eq!((peer.connections(), peer.requests().len()), (1, 3));
     assert!(!peer.requests()[0].contains("connection:"));
+}
+
+#[tokio::test]
+async fn idle_connection_is_kept_for_less_than_two_seconds() {
+    let (peer, exchange) = (patient().await, socket());
+    for (idle, connections) in [(0, 1), (1_000, 1), (2_100, 2)] {
+        time::pause();
+        time::advance(Duration::from_millis(idle)).await;
+        time::resume();
+        exchange.call(get(peer.url("/x"))).await.unwrap();
+        assert_eq!(peer.connections(), connections, "after {idle} ms");
+    }
 }
 
 #[tokio::test]

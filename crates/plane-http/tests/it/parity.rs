@@ -44,6 +44,7 @@ async fn sockets_and_memory_judge_alike() {
         format!("{chunked}9\r\n123456789\r\n0\r\n\r\n"),
         "HTTP/1.0 200 OK\r\n\r\n{}".to_owned(),
         "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
+        "HTTP/1.1 101 Switching Protocols\r\n\r\n".to_owned(),
         "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
         "HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n".to_owned(),
         "HTTP/1.1 302 Found\r\nlocation: http://10.0.0.1/\r\ncontent-length: 0\r\n\r\n".to_owned(),

@@ -9,6 +9,7 @@ use dynamo_rl_protocol::{EndpointPolicy, Idempotency};
 use plane_http::{Method, Plane, Request, SocketExchange, SocketSettings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Longer than any test that does not mean to reach it.
@@ -17,6 +18,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) struct HostilePeer {
     pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
+    arrivals: watch::Receiver<usize>,
     _tasks: JoinSet<()>,
 }
 
@@ -30,6 +32,7 @@ struct Seen {
 pub(crate) struct Served {
     pub(crate) stream: TcpStream,
     seen: Arc<Mutex<Seen>>,
+    arrivals: Arc<watch::Sender<usize>>,
 }
 
 impl HostilePeer {
@@ -42,16 +45,22 @@ impl HostilePeer {
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Seen::default()));
         let log = Arc::clone(&seen);
+        let (arrived, arrivals) = watch::channel(0);
+        let arrived = Arc::new(arrived);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 log.lock().unwrap().connections += 1;
-                connections.spawn(behave(Served { stream, seen: Arc::clone(&log) }));
+                connections.spawn(behave(Served {
+                    stream,
+                    seen: Arc::clone(&log),
+                    arrivals: Arc::clone(&arrived),
+                }));
             }
         });
-        Self { address, seen, _tasks: tasks }
+        Self { address, seen, arrivals, _tasks: tasks }
     }
 
     /// Reads each request and answers with these bytes, then closes.
@@ -77,6 +86,11 @@ impl HostilePeer {
         self.seen.lock().unwrap().connections
     }
 
+    /// Waits until this many whole requests have come.
+    pub(crate) async fn arrived(&self, count: usize) {
+        self.arrivals.clone().wait_for(|&arrived| arrived >= count).await.unwrap();
+    }
+
     pub(crate) fn requests(&self) -> Vec<String> {
         self.seen.lock().unwrap().requests.clone()
     }
@@ -95,6 +109,7 @@ impl Served {
                     .unwrap_or(0);
                 if bytes.len() >= head + 4 + length {
                     self.seen.lock().unwrap().requests.push(text.clone());
+                    self.arrivals.send_modify(|arrived| *arrived += 1);
                     return Some(text);
                 }
             }

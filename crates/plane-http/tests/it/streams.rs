@@ -67,9 +67,10 @@ async fn silent_stream_ends_at_the_deadline_of_the_call() {
         served.hang().await;
     })
     .await;
-    let request = Request { deadline: Duration::from_millis(500), ..post(peer.url("/x")) };
-    let mut body = socket().stream(request).await.unwrap().body;
+    let mut body = socket().stream(post(peer.url("/x"))).await.unwrap().body;
     assert_eq!(&body.next().await.unwrap().unwrap()[..], b"one");
+    // From here on only the deadline of the call can come.
+    tokio::time::pause();
     assert!(matches!(body.next().await, Some(Err(CallError::OutcomeUnknown { .. }))));
     assert!(body.next().await.is_none());
 }
