@@ -1,13 +1,12 @@
 //! What an engine's answer means in the phase that asked for it.
 
-use alloc::{string::String, vec::Vec};
-use core::mem;
+use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
-use dynamo_rl_protocol::{EvidenceClass, Outcome};
+use dynamo_rl_protocol::Outcome;
 
 use crate::{
     Call, Cause, EngineIndex, EngineState, Invalidation, LabelReading, Paused, Phase, Preflight,
-    ProbeReading, ProbeRefusal, Progress, Reply, Version, Why,
+    ProbeReading, ProbeRefusal, Progress, Reply, Shape, Version, Why,
     probe::{Change, Criteria, Judgement, Probed, judge, judge_alone},
     rules::Rule,
     state::Course,
@@ -30,7 +29,7 @@ impl EngineState {
                 self.resume = progress;
                 self.paused = match progress {
                     Progress::Done => Paused::No,
-                    Progress::NeverSent => Paused::Yes,
+                    Progress::NeverSent if matches!(self.pause, Progress::Done) => Paused::Yes,
                     _ => Paused::Unknown,
                 };
             }
@@ -95,6 +94,7 @@ impl Round {
             Reply::ProbeAfter(outcome) => {
                 if let Some(reading) = self.ended(at, call, outcome) {
                     self.state.engines[at].probe_after = Some(reading);
+                    self.generated(at);
                 }
             }
         }
@@ -152,9 +152,11 @@ impl Round {
 
     fn probe_before(&mut self, at: usize, reading: ProbeReading) {
         let engine = &mut self.state.engines[at];
-        match judge_alone(&engine.member, &reading, self.state.spec.vocab_size) {
-            Ok(()) => engine.probe_before = Some(reading),
-            Err(refusal) => self.fail(Some(at), Cause::Probe { refusal }),
+        let verdict = judge_alone(&engine.member, &reading, self.state.spec.vocab_size);
+        // Kept even where it is refused: an engine that then answers otherwise has changed.
+        engine.probe_before = Some(reading);
+        if let Err(refusal) = verdict {
+            self.fail(Some(at), Cause::Probe { refusal });
         }
     }
 
@@ -185,12 +187,17 @@ impl Round {
     fn label(&mut self, at: usize, got: Option<String>) {
         let got = LabelReading::of(got);
         let engine = &mut self.state.engines[at];
-        let was = mem::replace(&mut engine.label, got.clone());
+        engine.label = got.clone();
         if self.state.course == Course::Back {
-            self.label_back(at, was, got);
+            self.label_back(at, got);
         } else if got.text() == Some(&self.state.spec.label) {
             engine.evidence.label = true;
-            engine.version = Version::New;
+            // Read after the probe: the label vouches that the same process gave that probe.
+            if self.state.phase == Phase::FinalConfirm {
+                let engine = &mut self.state.engines[at];
+                engine.proven = engine.evidence.probe;
+                engine.version = Version::New;
+            }
         } else if self.on(Rule::LabelReadBack) {
             self.replaced(at);
             self.fail(Some(at), Cause::LabelWrong { wrote: self.state.spec.label.clone(), got });
@@ -207,17 +214,18 @@ impl Round {
         let expect_ids = spec.expect_ids.as_deref();
         let criteria = Criteria { change, expect_ids, vocab_size: spec.vocab_size };
         let Judgement { refusals, unchecked } = judge(&self.probed(), &criteria);
-        for engine in self.state.engines.iter_mut().filter(|engine| engine.probe_after.is_some()) {
-            engine.evidence.probe = true;
-            engine.proven = true;
+        for (engine, refusal) in refusals {
+            self.fail(Some(engine.at()), Cause::Probe { refusal });
+            self.state.engines[engine.at()].probe_after = None;
         }
-        for (EngineIndex(at), refusal) in refusals {
-            let at = at as usize;
-            let engine = &mut self.state.engines[at];
-            engine.evidence.probe = false;
-            engine.proven = false;
-            engine.version = Version::Unknown;
-            self.fail(Some(at), Cause::Probe { refusal });
+        // A probe speaks only together with its peers': of two that differ nobody can say which is
+        // right, and one whose peer is silent was compared with nobody.
+        let silent = self.state.engines.iter().filter(|engine| engine.probe_after.is_none());
+        let in_doubt: BTreeSet<Shape> = silent.map(|engine| engine.member.shape.clone()).collect();
+        for engine in &mut self.state.engines {
+            if !in_doubt.contains(&engine.member.shape) {
+                engine.evidence.probe = true;
+            }
         }
         self.state.unchecked = unchecked;
     }
@@ -239,10 +247,5 @@ impl Round {
     /// Whether a refusal says that two engines differ, and nothing about either of them.
     pub(crate) const fn is_about_the_fleet(refusal: &ProbeRefusal) -> bool {
         matches!(refusal, ProbeRefusal::DiffersFromPeer { .. })
-    }
-
-    /// The strongest class that this round can collect.
-    pub(crate) fn ceiling(&self) -> EvidenceClass {
-        self.state.spec.ceiling()
     }
 }

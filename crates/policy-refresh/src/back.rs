@@ -3,8 +3,8 @@
 use alloc::{boxed::Box, vec::Vec};
 
 use crate::{
-    Action, Before, Call, Cause, End, EngineIndex, EngineReport, EngineState, Health, LabelReading, NextStep,
-    Paused, Phase, Progress, Report, Version, Why,
+    Action, Before, Call, Cause, End, EngineReport, EngineState, Health, LabelReading, NextStep, Paused,
+    Phase, Progress, Report, Version, Why,
     probe::{Change, Criteria, Judgement, judge},
     rules::Rule,
     state::Course,
@@ -34,37 +34,49 @@ impl Round {
             if engine.pause.was_sent() {
                 self.ask(at, Call::Resume);
             } else {
-                self.ask_label_back(at);
+                self.generate_back(at);
             }
         }
     }
 
     pub(crate) fn resumed(&mut self, at: usize) {
         if self.state.phase == Phase::Unwinding {
-            self.ask_label_back(at);
+            self.generate_back(at);
         }
     }
 
-    fn ask_label_back(&mut self, at: usize) {
-        if self.reads_labels() {
-            self.ask(at, Call::ReadLabel);
-        }
-    }
-
-    /// A label on the way back: equal to the one from before the pause, where that was read.
-    pub(crate) fn label_back(&mut self, at: usize, last: LabelReading, got: LabelReading) {
-        let before = &self.state.engines[at].label_before;
-        let was = if *before == LabelReading::NotRead { last } else { before.clone() };
-        if was != LabelReading::NotRead && was != got {
-            self.replaced(at);
-            self.fail(Some(at), Cause::LabelChanged { was, got });
-        } else if self.state.phase == Phase::Unwinding && self.probes() {
+    /// The probe first, the label last: a label that is still there vouches for the probe too.
+    fn generate_back(&mut self, at: usize) {
+        if self.probes() {
             self.ask(at, Call::ProbeAfter);
         }
     }
 
-    /// Whether the gate may go back to where it was. Every engine that was read back is noted as
-    /// proven, so that the report can say so even where the round ends closed.
+    pub(crate) fn generated(&mut self, at: usize) {
+        if self.state.phase == Phase::Unwinding {
+            self.ask(at, Call::ReadLabel);
+        }
+    }
+
+    /// A label on the way back is the one from before the pause. An engine whose label was not read
+    /// then cannot be proven to be what it was.
+    pub(crate) fn label_back(&mut self, at: usize, got: LabelReading) {
+        let engine = &mut self.state.engines[at];
+        let was = engine.label_before.clone();
+        if was == LabelReading::NotRead {
+            return;
+        }
+        if was == got {
+            engine.proven = true;
+            engine.version = Version::Old;
+        } else {
+            self.replaced(at);
+            self.fail(Some(at), Cause::LabelChanged { was, got });
+        }
+    }
+
+    /// Whether the gate may go back to where it was. An engine that was read back stays noted as
+    /// proven even where the round ends closed, so that the report can say so.
     pub(crate) fn judge_back(&mut self) {
         if !self.on(Rule::FailClosed) {
             return;
@@ -73,12 +85,8 @@ impl Round {
             Criteria { change: Change::Forbidden, expect_ids: None, vocab_size: self.state.spec.vocab_size };
         let Judgement { refusals, unchecked } = judge(&self.probed(), &criteria);
         self.state.unchecked = unchecked;
-        for engine in self.state.engines.iter_mut().filter(|engine| engine.probe_after.is_some()) {
-            engine.proven = true;
-            engine.version = Version::Old;
-        }
-        for (EngineIndex(at), refusal) in refusals {
-            let at = at as usize;
+        for (engine, refusal) in refusals {
+            let at = engine.at();
             if !Self::is_about_the_fleet(&refusal) {
                 let engine = &mut self.state.engines[at];
                 engine.proven = false;
@@ -87,7 +95,7 @@ impl Round {
             self.fail(Some(at), Cause::Probe { refusal });
         }
         if !self.probes() {
-            return self.fail(None, Cause::BackUnprovable { reachable: self.ceiling() });
+            return self.fail(None, Cause::BackUnprovable { reachable: self.state.spec.ceiling() });
         }
         if self.state.spec.before == Before::Closed {
             return self.fail(None, Cause::LeftClosed);

@@ -118,7 +118,7 @@ impl Round {
                 Transport::Disk => Phase::Transferring,
                 Transport::Group => Phase::Joining,
             },
-            Phase::Joining if self.on(Rule::Preflight) => Phase::Rechecking,
+            Phase::Joining if self.on(Rule::Recheck) => Phase::Rechecking,
             Phase::Joining | Phase::Rechecking => Phase::Transferring,
             Phase::Transferring => Phase::Invalidating,
             Phase::Invalidating if self.reads_labels() => Phase::Verifying,
@@ -144,7 +144,8 @@ impl Round {
         }
         match self.state.phase {
             Phase::Idle | Phase::ClosingGate | Phase::Resolving => self.end_refused(),
-            _ if self.state.course == Course::Back || self.policy_changing_sent() => self.end_closed(),
+            _ if self.state.course == Course::Back => self.end_closed(),
+            _ if self.policy_changing_sent() && self.on(Rule::NoResume) => self.end_closed(),
             // The gate was told to open: too late to go anywhere.
             Phase::Opening => self.end_closed(),
             _ => {
@@ -187,6 +188,7 @@ impl Round {
             for engine in &mut self.state.engines {
                 if missing.contains(&engine.member.identity) {
                     engine.health = Health::Down;
+                    engine.proven = false;
                 }
             }
             return self.fail(None, Cause::MembershipChanged { missing, joined });

@@ -33,3 +33,6 @@ pub use spec::{Before, GateMode, PauseMode, Spec, Transport};
 pub use state::{EngineState, Evidence, Gate, Health, LabelReading, Paused, Progress, State, Version};
 pub use step::{Step, step};
 pub use why::Why;
+
+#[cfg(test)]
+mod search;

@@ -8,14 +8,18 @@
 pub(crate) enum Rule {
     /// R1: the gate is closed before the first effect.
     GateFirst,
-    /// R2: a failure never resumes or reopens, except on the aborted-clean edge.
+    /// R2, first half: a failure never reopens, except on the aborted-clean edge.
     FailClosed,
+    /// R2, second half: nobody is resumed once something policy-changing was sent.
+    NoResume,
     /// R6: membership is compared by identity.
     Pin,
     /// R7: the world size is exact.
     Complete,
-    /// R8: each engine is asked directly right before init and before the start of the transfer.
+    /// R8, first half: each engine is asked directly right before what follows the pause.
     Preflight,
+    /// R8, second half: and once more between the join and the transfer.
+    Recheck,
     /// R12: the cache reset is proven, or a drained pause and a salt fence old blocks.
     CacheReset,
     /// R13, first half: the label is read back.

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use dynamo_rl_protocol::Outcome;
 
 use crate::{
-    Action, Call, Cause, EngineIndex, Event, Failure, Gate, Health, NextStep, Phase, Progress, State,
-    Version, Why,
+    Action, Call, Cause, EngineIndex, Event, Evidence, Failure, Gate, Health, NextStep, Phase, Progress,
+    State, Version, Why,
     state::{Course, FleetCall},
 };
 
@@ -119,6 +119,7 @@ impl Round {
             let engine = &mut self.state.engines[at];
             if let Some(call) = engine.waiting.take() {
                 engine.health = Health::Suspect;
+                engine.proven = false;
                 engine.mark(call, Progress::Unknown);
                 self.fail(Some(at), Cause::Stuck { call });
             }
@@ -178,6 +179,7 @@ impl Round {
             Outcome::Unknown { why } => (Progress::Unknown, Health::Suspect, Cause::Unknown { call, why }),
         };
         engine.health = health;
+        engine.proven = false;
         engine.mark(call, progress);
         self.fail(Some(at), cause);
         None
@@ -193,6 +195,8 @@ impl Round {
         let engine = &mut self.state.engines[at];
         engine.health = Health::Replaced;
         engine.version = Version::Unknown;
+        engine.evidence = Evidence::default();
+        engine.proven = false;
     }
 }
 
