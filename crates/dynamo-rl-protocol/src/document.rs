@@ -3,46 +3,14 @@
 //! Known keys hold whatever was sent, so that a wrong type is named by the judgement and not by a
 //! parser; unknown keys are kept by name.
 
-use alloc::borrow::{Cow, ToOwned};
-use alloc::string::String;
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use serde_json::value::RawValue;
-
 use crate::Limits;
-
-/// A value of a known key.
-#[derive(Debug, Default)]
-pub(crate) enum Value<'a> {
-    #[default]
-    Absent,
-    Null,
-    Text(Cow<'a, str>),
-    /// Something else: what it is.
-    Wrong(&'static str),
-}
-
-/// A value of a key that must be an integer, as it was written: whether `1.0` is an integer is not
-/// left to a parser that reads numbers as `f64`. Null equals absent.
-pub(crate) type Token<'a> = Option<&'a str>;
-
-/// The value of `routes` or `system_routes`.
-#[derive(Debug, Default)]
-pub(crate) enum Routes<'a> {
-    #[default]
-    Absent,
-    /// Not a list: what it is instead.
-    Wrong(&'static str),
-    List {
-        /// At most one more than the cap.
-        items: Vec<Cow<'a, str>>,
-        /// The first element that is no string: its position and what it is.
-        wrong: Option<(usize, &'static str)>,
-    },
-}
+use crate::value::{Key, KeySeed, Routes, RoutesSeed, Token, Value, ValueSeed, scalars_are_wrong, token};
 
 /// One row.
 #[derive(Debug, Default)]
@@ -100,176 +68,6 @@ pub(crate) fn parse<'a>(text: &'a str, limits: &Limits) -> (Document<'a>, Result
     (document, parsed)
 }
 
-/// Reads any value of a known key.
-struct ValueSeed;
-
-impl<'de> DeserializeSeed<'de> for ValueSeed {
-    type Value = Value<'de>;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ValueSeed {
-    type Value = Value<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(Value::Null)
-    }
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Value::Wrong("a boolean"))
-    }
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Value::Wrong("a number"))
-    }
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Value::Wrong("a number"))
-    }
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Value::Wrong("a number"))
-    }
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Value::Text(Cow::Borrowed(text)))
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Value::Text(Cow::Owned(text.to_owned())))
-    }
-    fn visit_string<E: de::Error>(self, text: String) -> Result<Self::Value, E> {
-        Ok(Value::Text(Cow::Owned(text)))
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Value::Wrong("a list"))
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
-        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Value::Wrong("an object"))
-    }
-}
-
-impl Value<'_> {
-    /// What the value is, in JSON's words.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Absent => "absent",
-            Self::Null => "null",
-            Self::Text(_) => "a string",
-            Self::Wrong(kind) => kind,
-        }
-    }
-}
-
-fn token<'de, A: MapAccess<'de>>(object: &mut A) -> Result<Token<'de>, A::Error> {
-    let raw = object.next_value::<&'de RawValue>()?.get();
-    Ok((raw != "null").then_some(raw))
-}
-
-/// Implements the scalar half of a visitor for places where only a list or an object is right.
-macro_rules! scalars_are_wrong {
-    ($wrong:expr) => {
-        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-            $wrong(self, "null")
-        }
-        fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
-            $wrong(self, "a boolean")
-        }
-        fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
-            $wrong(self, "a number")
-        }
-        fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
-            $wrong(self, "a number")
-        }
-        fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
-            $wrong(self, "a number")
-        }
-        fn visit_str<E: de::Error>(self, _: &str) -> Result<Self::Value, E> {
-            $wrong(self, "a string")
-        }
-    };
-}
-
-struct RoutesSeed {
-    max: usize,
-}
-
-impl<'de> DeserializeSeed<'de> for RoutesSeed {
-    type Value = Routes<'de>;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for RoutesSeed {
-    type Value = Routes<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of routes")
-    }
-    scalars_are_wrong!(|_, kind: &'static str| Ok(if kind == "null" {
-        Routes::Absent
-    } else {
-        Routes::Wrong(kind)
-    }));
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
-        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Routes::Wrong("an object"))
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut items = Vec::new();
-        let mut wrong = None;
-        let mut position = 0;
-        // One more than the cap is kept, so that the judgement sees that it was exceeded.
-        while items.len() <= self.max {
-            match list.next_element_seed(ValueSeed)? {
-                None => return Ok(Routes::List { items, wrong }),
-                Some(Value::Text(route)) => items.push(route),
-                Some(other) if wrong.is_none() => wrong = Some((position, other.kind())),
-                Some(_) => {}
-            }
-            position += 1;
-        }
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Routes::List { items, wrong })
-    }
-}
-
-/// A key: a known one by its number in a table, or an unknown one by its name.
-enum Key<'de> {
-    Known(usize),
-    Unknown(Cow<'de, str>),
-}
-
-struct KeySeed(&'static [&'static str]);
-
-impl<'de> DeserializeSeed<'de> for KeySeed {
-    type Value = Key<'de>;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl KeySeed {
-    fn known(&self, name: &str) -> Option<usize> {
-        self.0.iter().position(|&known| known == name)
-    }
-}
-
-impl<'de> Visitor<'de> for KeySeed {
-    type Value = Key<'de>;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-    fn visit_borrowed_str<E: de::Error>(self, name: &'de str) -> Result<Self::Value, E> {
-        Ok(self.known(name).map_or(Key::Unknown(Cow::Borrowed(name)), Key::Known))
-    }
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.known(name).map_or_else(|| Key::Unknown(Cow::Owned(name.to_owned())), Key::Known))
-    }
-}
-
 /// Known keys of a row, in Dynamo's order (dynamo-rl 1.6.1), and `system_routes`, which only an
 /// unreleased revision sends.
 const ROW_KEYS: [&str; 13] = [
@@ -288,38 +86,45 @@ const ROW_KEYS: [&str; 13] = [
     "system_routes",
 ];
 
-struct RowSeed<'s> {
-    record: usize,
+/// Adds one row to the list: a row is large, so it is filled where it stays.
+struct RowSeed<'s, 'de> {
+    rows: &'s mut Vec<Row<'de>>,
     limits: &'s Limits,
     duplicates: &'s mut Vec<(Option<usize>, &'static str)>,
 }
 
-impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
-    type Value = Row<'de>;
+impl<'de> DeserializeSeed<'de> for RowSeed<'_, 'de> {
+    type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-fn not_a_row<'de, E>(kind: &'static str) -> Result<Row<'de>, E> {
-    Ok(Row { not_an_object: Some(kind), ..Row::default() })
+impl RowSeed<'_, '_> {
+    fn not_a_row<E>(self, kind: &'static str) -> Result<(), E> {
+        self.rows.push(Row { not_an_object: Some(kind), ..Row::default() });
+        Ok(())
+    }
 }
 
-impl<'de> Visitor<'de> for RowSeed<'_> {
-    type Value = Row<'de>;
+impl<'de> Visitor<'de> for RowSeed<'_, 'de> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a row")
     }
-    scalars_are_wrong!(|_, kind| not_a_row(kind));
+    scalars_are_wrong!(Self::not_a_row);
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        not_a_row("a list")
+        self.not_a_row("a list")
     }
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
-        let mut row = Row::default();
+        let record = self.rows.len();
+        self.rows.push(Row::default());
+        let row = &mut self.rows[record];
         let mut seen = 0_u32;
-        while let Some(key) = object.next_key_seed(KeySeed(&ROW_KEYS))? {
+        let mut next = 0;
+        while let Some(key) = object.next_key_seed(KeySeed { keys: &ROW_KEYS, next })? {
             let key = match key {
                 Key::Known(key) => key,
                 Key::Unknown(name) => {
@@ -332,8 +137,9 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
                     continue;
                 }
             };
+            next = key + 1;
             if seen & 1 << key != 0 {
-                self.duplicates.push((Some(self.record), ROW_KEYS[key]));
+                self.duplicates.push((Some(record), ROW_KEYS[key]));
             }
             seen |= 1 << key;
             let slot = match key {
@@ -359,7 +165,7 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
             };
             *slot = object.next_value_seed(ValueSeed)?;
         }
-        Ok(row)
+        Ok(())
     }
 }
 
@@ -394,11 +200,9 @@ impl<'de> Visitor<'de> for RowsSeed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut rows = Vec::new();
         while rows.len() < self.limits.max_rows {
-            let record = rows.len();
-            let seed = RowSeed { record, limits: self.limits, duplicates: &mut *self.duplicates };
-            match list.next_element_seed(seed)? {
-                Some(row) => rows.push(row),
-                None => return Ok(Rows::List(rows)),
+            let seed = RowSeed { rows: &mut rows, limits: self.limits, duplicates: &mut *self.duplicates };
+            if list.next_element_seed(seed)?.is_none() {
+                return Ok(Rows::List(rows));
             }
         }
         if list.next_element::<IgnoredAny>()?.is_some() {
@@ -445,7 +249,7 @@ impl<'de> Visitor<'de> for TopSeed<'_, 'de> {
         let Document { protocol_version, namespace, workers, unknown, duplicates, too_many_rows, .. } =
             self.document;
         let mut seen = 0_u32;
-        while let Some(key) = object.next_key_seed(KeySeed(&TOP_KEYS))? {
+        while let Some(key) = object.next_key_seed(KeySeed { keys: &TOP_KEYS, next: 0 })? {
             let key = match key {
                 Key::Known(key) => key,
                 Key::Unknown(name) => {

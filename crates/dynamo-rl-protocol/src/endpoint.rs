@@ -2,25 +2,28 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::net::IpAddr;
+use core::ops::Range;
 use core::str::FromStr;
 
 use serde::{Serialize, Serializer};
-use url::{Host, ParseError, Url};
 
-use crate::Code;
 use crate::clean::first_hidden;
+use crate::{Code, authority};
 
 /// A plain http or https URL: a host, perhaps a port and a path, and nothing else.
 ///
 /// The text is kept as it was written, because a rewritten route is another route; the parsed form
-/// only decides. Both come from the parser that the client uses, so they cannot disagree.
+/// only decides. It is that of the parser that the client uses, so the two cannot disagree.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     original: String,
-    url: Url,
     canonical: String,
+    /// Where the host lies in `canonical`.
+    host: Range<usize>,
+    ip: Option<IpAddr>,
+    port: u16,
 }
 
 impl Endpoint {
@@ -30,57 +33,44 @@ impl Endpoint {
     ///
     /// The variants of [`EndpointRefusal`] with code [`Code::InvalidEndpoint`].
     pub fn parse(text: &str) -> Result<Self, EndpointRefusal> {
-        if let Some(character) = first_hidden(text) {
-            return Err(EndpointRefusal::HiddenCharacter { code_point: u32::from(character) });
+        // One pass over the bytes decides for nearly every address.
+        if !text.bytes().all(|b| matches!(b, b'!'..=b'~') && b != b'\\') {
+            if let Some(character) = first_hidden(text) {
+                return Err(EndpointRefusal::HiddenCharacter { code_point: u32::from(character) });
+            }
+            if text.contains(char::is_whitespace) {
+                return Err(EndpointRefusal::Whitespace);
+            }
+            if text.contains('\\') {
+                return Err(EndpointRefusal::Backslash);
+            }
         }
-        if text.contains(char::is_whitespace) {
-            return Err(EndpointRefusal::Whitespace);
-        }
-        if text.contains('\\') {
-            return Err(EndpointRefusal::Backslash);
-        }
-        let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
-        if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") || scheme == text {
+        let Some((scheme, rest)) = split_scheme(text) else {
             return Err(EndpointRefusal::NotHttp { scheme: scheme_of(text) });
-        }
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
-        // The parser drops an empty user info without a word, so the text is asked.
-        if authority.contains('@') {
-            return Err(EndpointRefusal::UserInfo);
-        }
-        if authority.is_empty() {
-            return Err(EndpointRefusal::NoHost);
-        }
-        let url = Url::parse(text).map_err(|error| match error {
-            ParseError::EmptyHost => EndpointRefusal::NoHost,
-            other => EndpointRefusal::Unparsable { why: other.to_string() },
-        })?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(EndpointRefusal::UserInfo);
-        }
-        if url.query().is_some() {
-            return Err(EndpointRefusal::Query);
-        }
-        if url.fragment().is_some() {
-            return Err(EndpointRefusal::Fragment);
-        }
-        let Some(port) = url.port_or_known_default().filter(|&port| port != 0) else {
-            return Err(EndpointRefusal::PortZero);
         };
-        let host = match url.host() {
-            Some(Host::Domain(name)) => match name.trim_end_matches('.') {
-                "" => return Err(EndpointRefusal::NoHost),
-                name => Host::Domain(name),
-            },
-            Some(Host::Ipv6(address)) => match address.to_canonical() {
-                IpAddr::V4(mapped) => Host::Ipv4(mapped),
-                IpAddr::V6(address) => Host::Ipv6(address),
-            },
-            Some(Host::Ipv4(address)) => Host::Ipv4(address),
-            None => return Err(EndpointRefusal::NoHost),
+        let default_port = if scheme == HTTPS { 443 } else { 80 };
+        let parts = match authority::plain(rest, default_port) {
+            Some(parts) => parts,
+            None => {
+                let end = rest.bytes().position(|b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+                // The parser drops an empty user info, and slashes before a host, without a word.
+                if rest.as_bytes()[..end].contains(&b'@') {
+                    return Err(EndpointRefusal::UserInfo);
+                }
+                if end == 0 {
+                    return Err(EndpointRefusal::NoHost);
+                }
+                authority::parse(text)?
+            }
         };
-        let canonical = format!("{}://{host}:{port}{}", url.scheme(), base_path(url.path()));
-        Ok(Self { original: text.to_string(), url, canonical })
+        let mut canonical = String::with_capacity(text.len() + 8);
+        canonical.push_str(scheme);
+        canonical.push_str(&parts.host);
+        let host = scheme.len()..canonical.len();
+        // Writing to a string cannot fail.
+        let _ = write!(canonical, ":{}", parts.port);
+        canonical.push_str(base_path(&parts.path));
+        Ok(Self { original: text.to_string(), canonical, host, ip: parts.ip, port: parts.port })
     }
 
     /// The address as it was written.
@@ -89,22 +79,22 @@ impl Endpoint {
         &self.original
     }
 
-    /// The host: a name in lower case, or a literal address; IPv6 in brackets.
+    /// The host as in [`canonical`](Self::canonical): a name, or a literal address, IPv6 in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
-        self.url.host_str().unwrap_or("")
+        &self.canonical[self.host.clone()]
     }
 
     /// The port, the scheme's own where none is written; never 0.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.url.port_or_known_default().unwrap_or(0)
+        self.port
     }
 
     /// Whether the scheme is https.
     #[must_use]
     pub fn is_https(&self) -> bool {
-        self.url.scheme() == "https"
+        self.canonical.starts_with(HTTPS)
     }
 
     /// The form in which addresses are compared: scheme, host in lower case and without a final
@@ -121,15 +111,22 @@ impl Endpoint {
         format!("{}/{}", self.original.trim_end_matches('/'), path.trim_start_matches('/'))
     }
 
-    /// The literal address, or `None` where the host is a name.
+    /// The literal address as it was written, or `None` where the host is a name.
     #[must_use]
     pub fn host_ip(&self) -> Option<IpAddr> {
-        match self.url.host()? {
-            Host::Domain(_) => None,
-            Host::Ipv4(address) => Some(IpAddr::V4(address)),
-            Host::Ipv6(address) => Some(IpAddr::V6(address)),
-        }
+        self.ip
     }
+}
+
+const HTTP: &str = "http://";
+const HTTPS: &str = "https://";
+
+/// The scheme in lower case, and what follows it.
+fn split_scheme(text: &str) -> Option<(&'static str, &str)> {
+    [HTTP, HTTPS].into_iter().find_map(|scheme| {
+        let (start, rest) = text.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some((scheme, rest))
+    })
 }
 
 /// What stands before the first colon, if it can be a scheme. Nothing else of the text is shown: it

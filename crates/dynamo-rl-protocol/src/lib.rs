@@ -9,6 +9,7 @@ extern crate std;
 
 mod accept;
 mod address;
+mod authority;
 mod clean;
 mod code;
 mod depth;
@@ -23,6 +24,7 @@ mod rejection;
 mod selection;
 mod snapshot;
 mod structure;
+mod value;
 
 pub use clean::clean;
 pub use code::{Class, Code};

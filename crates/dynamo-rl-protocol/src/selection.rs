@@ -256,18 +256,16 @@ fn world_size(
                       registered, or names two models";
         reasons.push(about(&records[position], Code::MissingModel, "model", detail.to_string()));
     }
-    let engines = candidates.len();
+    let found =
+        format!("the selected rows ({}) add up to {sum}, expected {expected} ranks", candidates.len());
     if sum > expected {
         let detail = format!(
-            "the {engines} selected rows have {sum} ranks, expected {expected}; with hybrid data parallelism each row \
-             reports the whole group, which then counts several times; else correct the expected world size"
+            "{found}; with hybrid data parallelism each row reports the whole group, which then counts several times; \
+             else correct the expected world size"
         );
         reasons.push(Rejection::new(Code::WorldSizeAboveExpected, detail));
-    } else if complete && sum < expected && engines > 0 {
-        let detail = format!(
-            "the {engines} selected rows have {sum} ranks, expected {expected}; engines are still starting, or the \
-             expected world size is wrong"
-        );
+    } else if complete && !candidates.is_empty() {
+        let detail = format!("{found}; engines are still starting, or the expected world size is wrong");
         reasons.push(Rejection::new(Code::WorldSizeBelowExpected, detail));
     }
 }

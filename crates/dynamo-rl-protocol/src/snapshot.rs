@@ -149,9 +149,9 @@ impl Fingerprint {
 
     fn of(engines: &[Engine]) -> Self {
         // Hashed in pieces of this size: large enough for the hash's parallel lanes.
-        const PIECE: usize = 16 << 10;
+        const PIECE: usize = 128 << 10;
         let mut hasher = blake3::Hasher::new();
-        let mut piece = Vec::with_capacity(PIECE + 4096);
+        let mut piece = Vec::new();
         piece.extend_from_slice(b"prime-dynamo snapshot 1\0");
         number(&mut piece, engines.len());
         for engine in engines {

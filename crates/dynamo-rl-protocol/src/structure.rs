@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use crate::clean::first_hidden;
-use crate::document::{Document, Routes, Row, Rows, Token, Value};
+use crate::document::{Document, Row, Rows};
+use crate::value::{Routes, Token, Value};
 use crate::{Code, DEFAULT_ENDPOINT, Identity, Limits, Rejection, Rejections, clean};
 
 /// A row whose structure holds.

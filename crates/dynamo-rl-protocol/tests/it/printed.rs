@@ -95,7 +95,7 @@ fn a_rejection_as_a_line() {
     );
     let rejections = accept(3, &document([worker(1)])).unwrap_err();
     assert!(
-        rejections.to_string().starts_with("world-size-below-expected: the 1 selected rows have 1 ranks")
+        rejections.to_string().starts_with("world-size-below-expected: the selected rows (1) add up to 1, ")
     );
 }
 

@@ -237,7 +237,7 @@ fn namespace_mismatch() {
 fn world_size_below_expected() {
     let rejection = only(3, &document([worker(1), worker(2)]));
     assert_eq!((rejection.code, rejection.class), (Code::WorldSizeBelowExpected, Class::Pending));
-    assert!(rejection.detail.contains("2 ranks, expected 3"), "{rejection}");
+    assert!(rejection.detail.contains("add up to 2, expected 3 ranks"), "{rejection}");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn world_size_above_expected() {
 fn a_sum_does_not_overflow() {
     let rows = (1..=4).map(|id| with(worker(id), "world_size", json!(i32::MAX)));
     let rejection = only(u32::MAX, &document(rows));
-    assert!(rejection.detail.contains("8589934588 ranks"), "{rejection}");
+    assert!(rejection.detail.contains("add up to 8589934588,"), "{rejection}");
 }
 
 #[test]
