@@ -252,7 +252,7 @@ fn world_size(
         return;
     }
     for &position in &selection.without_model {
-        let detail = "the row names no model, so it may be one of the engines that are missing; its model card is not \
+        let detail = "the row names no model, and the selected rows do not add up without it; its model card is not \
                       registered, or names two models";
         reasons.push(about(&records[position], Code::MissingModel, "model", detail.to_string()));
     }
