@@ -10,7 +10,7 @@ mod wire;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use crate::{Verb, process};
 use prepare::Prepared;
@@ -57,7 +57,13 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
         return Ok(ExitCode::SUCCESS);
     }
     let work = work_directory()?;
-    let stack = match Stack::start(recipe, topology, &work) {
+    // The tests are compiled while the engines import their packages.
+    let compiling = matches!(task, Task::Test(_)).then(|| test_command().arg("--no-run").spawn());
+    let stack = Stack::start(recipe, topology, &work);
+    if let Some(compiling) = compiling {
+        compiling.and_then(|mut cargo| cargo.wait()).map_err(|error| format!("cannot compile: {error}"))?;
+    }
+    let stack = match stack {
         Ok(stack) => stack,
         Err(why) => return Ok(failed(&why)),
     };
@@ -112,9 +118,16 @@ fn work_directory() -> Result<PathBuf, String> {
     Ok(work)
 }
 
-fn test(stack: &Stack, harness: &[String]) -> Result<ExitCode, String> {
+/// Cargo with the suite that needs the stack.
+fn test_command() -> Command {
     let mut command = process::cargo();
-    command.args(["test", "--package", "prime-dynamo", "--test", "real", "--"]).args(harness);
+    command.args(["test", "--package", "prime-dynamo", "--test", "real"]);
+    command
+}
+
+fn test(stack: &Stack, harness: &[String]) -> Result<ExitCode, String> {
+    let mut command = test_command();
+    command.arg("--").args(harness);
     command.env("PRIME_DYNAMO_REAL", &stack.description);
     let status =
         command.status().map_err(|error| format!("cannot start `{}`: {error}", process::shown(&command)))?;

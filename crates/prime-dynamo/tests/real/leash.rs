@@ -37,7 +37,7 @@ impl Drop for Leash {
 /// Kills a worker and all that it started, and waits until it runs no more.
 pub(crate) fn kill(pid: u32) {
     let status =
-        Command::new("sh").args(["-c", "kill -KILL -- -$0", &pid.to_string()]).status().expect("a shell");
+        Command::new("sh").args(["-c", "kill -s KILL -- -$0", &pid.to_string()]).status().expect("a shell");
     assert!(status.success(), "killing {pid}: {status}");
     while runs(pid) {
         std::thread::yield_now();

@@ -2,6 +2,11 @@
 //!
 //! One stack serves all tests. Each one takes the whole fleet for itself ([`fleet::Fleet::take`]) and finds every
 //! engine alive, unpaused and at policy A, whatever the test before it did.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in what the tests share too"
+)]
 
 mod command;
 mod discovery;

@@ -22,6 +22,8 @@ fn the_policy_worker_announces_and_answers_what_the_real_one_does() {
     let b = &STACK.policies.b;
     for (route, body) in [
         ("liveness_probe", json!({})),
+        // One of them may just have been started in place of a killed one.
+        ("set_weight_version", json!({"weight_version": "before"})),
         ("get_weight_version", json!({})),
         ("set_weight_version", json!({})),
         ("update_weights_from_disk", json!({"model_path": b, "weight_version": "x"})),
