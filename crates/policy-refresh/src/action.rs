@@ -122,6 +122,12 @@ impl Call {
         }
     }
 
+    /// Whether the call generates tokens.
+    #[must_use]
+    pub const fn is_probe(self) -> bool {
+        matches!(self, Self::ProbeBefore | Self::ProbeAfter)
+    }
+
     /// The action that makes this call.
     #[must_use]
     pub const fn to(self, engine: EngineIndex) -> Action {

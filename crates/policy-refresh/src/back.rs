@@ -170,16 +170,23 @@ impl Round {
         Why::Ended
     }
 
+    /// Engines that are left paused, cannot be reached or were named for it are restarted; a
+    /// refresh repairs everything else.
     fn next_step(&self) -> NextStep {
+        let failures = &self.state.failures;
+        let named = |engine: &EngineState| {
+            failures.iter().any(|failure| match &failure.next {
+                NextStep::RestartEngines { engines, .. } => engines.contains(&engine.member.identity),
+                _ => false,
+            })
+        };
         let needs_restart = |engine: &&EngineState| {
             let left_paused = engine.pause.was_sent() && engine.paused != Paused::No;
-            let half_moved = engine.policy_changing_sent() && engine.version == Version::Unknown;
-            !engine.proven
-                && (left_paused || half_moved || matches!(engine.health, Health::Down | Health::Suspect))
+            !engine.proven && (left_paused || engine.health == Health::Down || named(engine))
         };
         let restart: Vec<_> =
             self.state.engines.iter().filter(needs_restart).map(|e| e.member.identity.clone()).collect();
-        match self.state.failures.first() {
+        match failures.first() {
             None => NextStep::Nothing,
             Some(_) if !restart.is_empty() => {
                 NextStep::RestartEngines { engines: restart, target: self.state.spec.target.clone() }

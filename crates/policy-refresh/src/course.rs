@@ -146,8 +146,6 @@ impl Round {
             Phase::Idle | Phase::ClosingGate | Phase::Resolving => self.end_refused(),
             _ if self.state.course == Course::Back => self.end_closed(),
             _ if self.policy_changing_sent() && self.on(Rule::NoResume) => self.end_closed(),
-            // The gate was told to open: too late to go anywhere.
-            Phase::Opening => self.end_closed(),
             _ => {
                 self.state.course = Course::Back;
                 self.enter(Phase::Unwinding)

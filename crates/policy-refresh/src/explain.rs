@@ -121,13 +121,17 @@ impl NextStep {
                 | Cause::DeadlinePassed,
                 _,
             ) => Self::CheckDiscovery { target },
+            // An engine that is still paused after this is restarted for that (see the report).
+            (
+                Cause::NeverSent { call, .. } | Cause::Unknown { call, .. } | Cause::Stuck { call },
+                Some(engine),
+            ) if call.is_probe() => Self::CheckEngine { engine: engine.to_owned(), target },
             (
                 Cause::NeverSent { .. }
                 | Cause::Unknown { .. }
                 | Cause::Stuck { .. }
                 | Cause::AlreadyPaused
-                | Cause::CacheNotReset
-                | Cause::LabelWrong { .. },
+                | Cause::CacheNotReset,
                 Some(engine),
             ) => Self::RestartEngines { engines: vec![engine.to_owned()], target },
             (
@@ -135,6 +139,7 @@ impl NextStep {
                 | Cause::NotPaused
                 | Cause::WorldSizeDisagrees { .. }
                 | Cause::LabelChanged { .. }
+                | Cause::LabelWrong { .. }
                 | Cause::Probe { .. },
                 Some(engine),
             ) => Self::CheckEngine { engine: engine.to_owned(), target },

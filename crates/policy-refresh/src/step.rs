@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use dynamo_rl_protocol::Outcome;
 
 use crate::{
-    Action, Call, Cause, EngineIndex, Event, Evidence, Failure, Gate, Health, NextStep, Phase, Progress,
-    State, Version, Why,
+    Action, Call, Cause, EngineIndex, Event, Evidence, Failure, Gate, Health, NextStep, PauseMode, Phase,
+    Progress, State, Version, Why,
     state::{Course, FleetCall},
 };
 
@@ -97,7 +97,7 @@ impl Round {
     }
 
     fn drain_deadline(&mut self) -> Why {
-        if self.state.phase != Phase::Pausing {
+        if self.state.phase != Phase::Pausing || self.state.spec.pause != PauseMode::Wait {
             return Why::NotAwaited { phase: self.state.phase };
         }
         if self.state.failures.iter().any(|f| f.cause == Cause::DrainDeadline) {
@@ -175,7 +175,11 @@ impl Round {
                 let health = if call == Call::Preflight { Health::Suspect } else { Health::Up };
                 (Progress::Refused, health, Cause::Refused { call, message })
             }
-            Outcome::NeverSent { why } => (Progress::NeverSent, Health::Down, Cause::NeverSent { call, why }),
+            Outcome::NeverSent { why } => {
+                // A probe goes over the request plane, whose absence says nothing about the engine.
+                let health = if call.is_probe() { Health::Suspect } else { Health::Down };
+                (Progress::NeverSent, health, Cause::NeverSent { call, why })
+            }
             Outcome::Unknown { why } => (Progress::Unknown, Health::Suspect, Cause::Unknown { call, why }),
         };
         engine.health = health;

@@ -192,3 +192,24 @@ fn a_gate_that_does_not_say_whether_it_opened_is_reported_so() {
         assert_eq!(report.next, NextStep::CheckGate { target: "v13".into() });
     }
 }
+
+#[test]
+fn a_frontend_that_is_away_condemns_no_engine() {
+    let ended = run(spec(), |_, action| match action.call() {
+        Some((engine, Call::ProbeBefore)) => answer(engine.0, Reply::ProbeBefore(never_sent())),
+        Some((engine, Call::ProbeAfter)) => answer(engine.0, Reply::ProbeAfter(never_sent())),
+        _ => Script::Well,
+    });
+    let End::Closed(report) = &ended.end else { panic!("{}", ended.end) };
+    assert!(ended.sent(Call::Pause).is_empty(), "nobody was paused");
+    assert!(report.engines.iter().all(|engine| engine.health == Health::Suspect));
+    assert!(matches!(report.next, NextStep::CheckEngine { .. }), "{}", report.next);
+}
+
+#[test]
+fn engines_that_run_on_the_new_policy_unproven_are_refreshed_again_not_restarted() {
+    let ended = run(spec(), when(Call::ProbeAfter, Reply::ProbeAfter(never_sent())));
+    let End::Closed(report) = &ended.end else { panic!("{}", ended.end) };
+    assert!(report.engines.iter().all(|engine| engine.paused == Paused::No && !engine.proven));
+    assert!(matches!(report.next, NextStep::CheckEngine { .. }), "{}", report.next);
+}
