@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every suite, and a table of what ran, for how long, and what was skipped why.
 
 mod prepare;
+mod step;
 mod suites;
 mod tally;
 
@@ -26,7 +27,8 @@ suites, in this order:
   demo          the demo of the release build, then the demo of every fault it knows
   real          cargo xtask real, against real peers; prepared in the background while cargo compiles
 
-The last line counts tests: N passed, M failed, K skipped. A step that reports no tests counts as one.
+The last line counts tests: N passed, M failed, K skipped. A step that reports no tests counts as one;
+one that runs for 20 minutes hangs, is killed with all that it started, and counts as failed.
 ",
     run,
 };

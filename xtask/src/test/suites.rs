@@ -1,16 +1,21 @@
 //! The suites: what each one runs, and how its end is judged.
 
 use std::fmt;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use super::prepare::this_binary;
-use super::tally::{Tally, test_result};
+use super::step::{End, Step};
+use super::tally::Tally;
 use crate::check::metadata;
 use crate::process;
 
 /// With this exit code a step says that it cannot run here; its last line says why.
 const SKIPPED: i32 = 77;
+
+/// A step that takes longer hangs: the slowest one, the real suite with nothing in its cache, takes half
+/// of this on two cores.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// One suite.
 pub(super) struct Suite {
@@ -91,17 +96,18 @@ fn steps(commands: impl IntoIterator<Item = Command>) -> Result<(Tally, Verdict)
     for mut command in commands {
         let shown = process::shown(&command);
         eprintln!("xtask: {shown}");
-        let step = Step::run(&mut command)?;
-        match step.code {
-            Some(SKIPPED) => {
+        let step = Step::run(&mut command, LIMIT)?;
+        match step.end {
+            End::Code(SKIPPED) => {
                 skips.push(step.last_line.trim_start_matches("skipped: ").to_owned());
                 continue;
             }
-            Some(0) => {}
-            Some(code) => failures.push(format!("`{shown}` ended with {code}")),
-            None => failures.push(format!("`{shown}` was killed")),
+            End::Code(0) => {}
+            End::Code(code) => failures.push(format!("`{shown}` ended with {code}")),
+            End::Killed => failures.push(format!("`{shown}` was killed")),
+            End::Hung => failures.push(format!("`{shown}` hung after the line `{}`", step.last_line)),
         }
-        total.add(Tally::of_step(step.reported, step.code == Some(0)));
+        total.add(Tally::of_step(step.reported, step.end == End::Code(0)));
     }
     let verdict = match (failures.as_slice(), skips.as_slice()) {
         ([], []) => Verdict::Passed,
@@ -109,39 +115,6 @@ fn steps(commands: impl IntoIterator<Item = Command>) -> Result<(Tally, Verdict)
         (failures, _) => Verdict::Failed(failures.join("; ")),
     };
     Ok((total, verdict))
-}
-
-/// What one command came to.
-struct Step {
-    code: Option<i32>,
-    reported: Option<Tally>,
-    last_line: String,
-}
-
-impl Step {
-    /// Runs a command, passes its output on while it comes, and counts its tests.
-    fn run(command: &mut Command) -> Result<Self, String> {
-        let failed = |error| format!("cannot run a step: {error}");
-        let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
-        let mut step = Self { code: None, reported: None, last_line: String::new() };
-        if let Some(stdout) = child.stdout.take() {
-            let mut lines = BufReader::new(stdout);
-            let mut line = Vec::new();
-            while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-                let text = String::from_utf8_lossy(&line);
-                print!("{text}");
-                if let Some(tally) = test_result(&text) {
-                    step.reported.get_or_insert_default().add(tally);
-                }
-                if !text.trim().is_empty() {
-                    step.last_line = text.trim().to_owned();
-                }
-                line.clear();
-            }
-        }
-        step.code = child.wait().map_err(failed)?.code();
-        Ok(step)
-    }
 }
 
 /// The first word of every line of `demo --fault list`: a fault's name.
