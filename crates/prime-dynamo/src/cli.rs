@@ -212,7 +212,7 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return exit::USAGE;
         }
     };
-    runtime.block_on(async {
+    let code = runtime.block_on(async {
         match cli.verb {
             #[cfg(feature = "sim")]
             Verb::Demo(arguments) => crate::command::demo::run(arguments).await,
@@ -224,7 +224,11 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             }
             Verb::Refresh(arguments) => crate::command::refresh::run(arguments, &typed).await,
         }
-    })
+    });
+    // A read of the terminal cannot be cancelled: waiting for it would hold the process until the
+    // next line.
+    runtime.shutdown_background();
+    code
 }
 
 #[cfg(test)]

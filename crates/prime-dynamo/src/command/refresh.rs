@@ -161,13 +161,13 @@ impl Terminal {
 }
 
 impl Observer for Terminal {
-    fn before_phase<'a>(&'a mut self, phase: Phase, _: &'a State) -> BoxFuture<'a, Go> {
+    fn before_phase<'a>(&'a mut self, phase: Phase, state: &'a State) -> BoxFuture<'a, Go> {
         Box::pin(async move {
-            // Going back is never held up: engines wait to be resumed.
-            if !phase.waits() || phase == Phase::Unwinding {
+            if !phase.waits() {
                 return Go::On;
             }
-            let Some(lines) = &mut self.lines else {
+            // A round that failed is never held up on its way back: engines wait to be resumed.
+            let Some(lines) = self.lines.as_mut().filter(|_| state.failures().is_empty()) else {
                 output::progress(&format!("{phase} ..."));
                 return Go::On;
             };
