@@ -79,6 +79,7 @@ impl Fleet {
         let (operation, mode, stuck) = (job.operation, job.pause_mode(), job.has(Fault::StuckPause));
         let paused = state.paused;
         state.lock = Some(job);
+        state.turn += 1;
         let delay = match operation {
             Operation::Pause => {
                 self.begin_pause(engine, mode.unwrap_or(PauseMode::Keep));
@@ -99,7 +100,7 @@ impl Fleet {
 
     pub(crate) fn end_lock_after(&mut self, engine: usize, delay: Duration) {
         let Some(state) = self.engines.get(engine) else { return };
-        self.plan_at(delay, Due::Locked { engine, restarts: state.restarts });
+        self.plan_at(delay, Due::Locked { engine, turn: state.turn });
     }
 
     fn begin_pause(&mut self, engine: usize, mode: PauseMode) {
@@ -132,11 +133,12 @@ impl Fleet {
     }
 
     /// The call that holds the lock is done: its effect, its answer, the next call.
-    pub(crate) fn end_locked(&mut self, engine: usize, restarts: u32) {
+    pub(crate) fn end_locked(&mut self, engine: usize, turn: u64) {
         let Some(state) = self.engines.get_mut(engine) else { return };
-        if state.restarts != restarts || !state.alive() {
+        if state.turn != turn {
             return;
         }
+        // Gone where the engine was killed or restarted in between.
         let Some(job) = state.lock.take() else { return };
         let body = self.execute(engine, &job);
         self.reply(engine, &job, body);

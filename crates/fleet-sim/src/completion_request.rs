@@ -49,8 +49,18 @@ const KNOWN: [&str; 40] = [
     "logprob_token_ids",
 ];
 
+/// In two layers as Dynamo's own: what `serde` says of a wrong value, and where, depends on it.
 #[derive(Deserialize)]
 struct Body {
+    #[serde(flatten)]
+    inner: Inner,
+    nvext: Option<Nvext>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Inner {
     model: String,
     prompt: Prompt,
     max_tokens: Option<u32>,
@@ -60,15 +70,12 @@ struct Body {
     stream_options: Option<StreamOptions>,
     logprobs: Option<u8>,
     seed: Option<i64>,
-    nvext: Option<Nvext>,
     prompt_logprobs: Option<u32>,
     ignore_eos: Option<bool>,
     min_tokens: Option<u32>,
     return_tokens_as_token_ids: Option<bool>,
     cache_salt: Option<String>,
     stop_token_ids: Option<Vec<u32>>,
-    #[serde(flatten)]
-    rest: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -173,23 +180,19 @@ pub(crate) fn read(request: &Request, model: &str, vocabulary: u32) -> Result<Co
         let message = "Expected request with Content-Type application/json";
         return Err(refuse(415, "Unsupported Media Type", message));
     }
-    let body: Body = serde_json::from_slice(&request.body).map_err(|error| {
+    let Body { inner: body, nvext, rest } = serde_json::from_slice(&request.body).map_err(|error| {
         bad(&if error.is_data() {
             format!("Failed to deserialize the JSON body into the target type: {error}")
         } else {
             format!("Failed to parse the request body as JSON: {error}")
         })
     })?;
-    let unknown: Vec<_> = body
-        .rest
-        .keys()
-        .filter(|name| !KNOWN.contains(&name.as_str()))
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let unknown: Vec<_> =
+        rest.keys().filter(|name| !KNOWN.contains(&name.as_str())).map(|name| format!("`{name}`")).collect();
     if !unknown.is_empty() {
         return Err(bad(&format!("Validation: Unsupported parameter(s): {}", unknown.join(", "))));
     }
-    let nvext = body.nvext.unwrap_or_default();
+    let nvext = nvext.unwrap_or_default();
     let prompt = match body.prompt {
         Prompt::Text(text) if text.is_empty() => {
             return Err(bad("Validation: Prompt string cannot be empty"));

@@ -49,6 +49,7 @@ struct Waiting {
 struct Hub {
     state: Mutex<State>,
     start: Instant,
+    /// Set behind sockets, where a task of the shell also lets time pass.
     on_upheaval: Option<Upheaval>,
     upheavals: watch::Sender<u64>,
     /// The fleet may have planned something earlier than before.
@@ -64,6 +65,21 @@ impl Hub {
 
     fn now(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    /// Whether somebody else lets time pass: then a call waits for its own pieces alone.
+    const fn is_paced(&self) -> bool {
+        self.on_upheaval.is_some()
+    }
+
+    /// A call waits no more. What it was waiting for is now the others' to wait for.
+    fn leave(&self, state: &mut State, call: CallId) {
+        state.waiting.remove(&call);
+        if state.fleet.next_wake().is_some() && !self.is_paced() {
+            for waiting in state.waiting.values() {
+                waiting.wake.notify_one();
+            }
+        }
     }
 
     fn deliver(&self, state: &mut State, effects: Vec<Effect>) {
@@ -228,14 +244,14 @@ impl Call {
                 if let Some(piece) = waiting.and_then(|waiting| waiting.pieces.pop_front()) {
                     if !matches!(piece, Piece::Bytes(_)) {
                         self.ended = true;
-                        state.waiting.remove(&self.id);
+                        self.hub.leave(&mut state, self.id);
                     }
                     return piece;
                 }
                 state.fleet.next_wake()
             };
-            // Whoever plans something earlier than this also waits for it, and drops with a wake-up.
-            match wake_at {
+            // Whatever is planned later is planned by a call that waits too, or that wakes this one as it leaves.
+            match wake_at.filter(|_| !self.hub.is_paced()) {
                 Some(at) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(self.hub.start + at) => {}
@@ -255,12 +271,8 @@ impl Drop for Call {
             return;
         }
         let mut state = self.hub.lock();
-        state.waiting.remove(&self.id);
         let effects = state.fleet.cancel(self.id, self.hub.now());
         self.hub.deliver(&mut state, effects);
-        // What this call was waiting for is now the others' to wait for.
-        for waiting in state.waiting.values() {
-            waiting.wake.notify_one();
-        }
+        self.hub.leave(&mut state, self.id);
     }
 }

@@ -76,6 +76,8 @@ pub(crate) struct Engine {
     /// The call that has the control lock, and those that wait for it.
     pub(crate) lock: Option<Job>,
     pub(crate) queue: VecDeque<Job>,
+    /// How often the lock was taken: what is planned for an earlier turn is void.
+    pub(crate) turn: u64,
     /// Calls without the lock that are being answered.
     pub(crate) unlocked: BTreeMap<CallId, Job>,
     pub(crate) counts: BTreeMap<Operation, u32>,
@@ -99,6 +101,7 @@ impl Engine {
             held: VecDeque::new(),
             lock: None,
             queue: VecDeque::new(),
+            turn: 0,
             unlocked: BTreeMap::new(),
             counts: BTreeMap::new(),
             calls: VecDeque::new(),

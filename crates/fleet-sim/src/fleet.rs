@@ -76,7 +76,7 @@ pub(crate) enum Due {
     /// The listing is read and written.
     Listing { call: CallId, head_only: bool, missing: Vec<usize> },
     /// The call that has an engine's control lock is done.
-    Locked { engine: usize, restarts: u32 },
+    Locked { engine: usize, turn: u64 },
     /// A call without the lock is done.
     Unlocked { engine: usize, call: CallId },
     /// A completion's next token.
@@ -256,7 +256,7 @@ impl Fleet {
             self.now = self.now.max(at);
             match due {
                 Due::Listing { call, head_only, missing } => self.list_workers(call, head_only, &missing),
-                Due::Locked { engine, restarts } => self.end_locked(engine, restarts),
+                Due::Locked { engine, turn } => self.end_locked(engine, turn),
                 Due::Unlocked { engine, call } => self.end_unlocked(engine, call),
                 Due::Token { engine, generation, ticket } => self.next_token(engine, generation, ticket),
             }

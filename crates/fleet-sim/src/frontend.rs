@@ -26,12 +26,15 @@ impl Fleet {
             "/v1/models" => Answer::json(200, self.models()),
             "/health" => Answer::json(200, self.frontend_health()),
             "/live" => Answer::json(200, r#"{"status":"live","message":"Service is live"}"#.to_owned()),
-            path => {
-                let mut answer =
-                    refuse(404, "Not Found", &format!("Route not found: {} {path}", request.method));
-                answer.framing = crate::http1::Framing::Counted;
-                answer
-            }
+            path => match path.strip_prefix("/v1/models/").filter(|_| read) {
+                Some(model) if self.is_served() && model == self.plan.model => {
+                    Answer::json(200, self.model())
+                }
+                Some(_) => refuse(404, "Not Found", "Model not found").counted(),
+                None => {
+                    refuse(404, "Not Found", &format!("Route not found: {} {path}", request.method)).counted()
+                }
+            },
         };
         self.answer(call, &answer, head_only);
     }
@@ -44,8 +47,12 @@ impl Fleet {
         if !self.is_served() {
             return r#"{"object":"list","data":[]}"#.to_owned();
         }
+        format!(r#"{{"object":"list","data":[{}]}}"#, self.model())
+    }
+
+    fn model(&self) -> String {
         format!(
-            r#"{{"object":"list","data":[{{"id":{},"object":"model","created":{},"owned_by":"nvidia","context_window":{}}}]}}"#,
+            r#"{{"id":{},"object":"model","created":{},"owned_by":"nvidia","context_window":{}}}"#,
             Value::from(self.plan.model.as_str()),
             self.unix_now(),
             self.plan.context_window

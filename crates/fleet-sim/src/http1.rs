@@ -189,6 +189,12 @@ impl Answer {
         self
     }
 
+    /// The same, with its length in the head.
+    pub(crate) fn counted(mut self) -> Self {
+        self.framing = Framing::Counted;
+        self
+    }
+
     /// The same, with one more header.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push_str(&format!("{name}: {value}\r\n"));

@@ -1,4 +1,5 @@
 //! A simulated NVIDIA Dynamo fleet: frontend, RL listener and engines whose weights decide their tokens.
+#![doc = include_str!("../README.md")]
 
 mod administration;
 mod completion_answer;

@@ -201,7 +201,8 @@ impl FleetPlan {
             if !plan.fault.moment_is_free() && plan.moment != plan.fault.preset(plan.engine).moment {
                 return Err(PlanRefusal::FaultMoment { fault: plan.fault });
             }
-            if plan.occurrence == 0 || plan.times == 0 {
+            let alone = plan.fault == Fault::WrongWorker && self.engines.len() < 2;
+            if plan.occurrence == 0 || plan.times == 0 || alone {
                 return Err(PlanRefusal::FaultNever { fault: plan.fault });
             }
         }
@@ -256,7 +257,7 @@ pub enum PlanRefusal {
         /// The fault.
         fault: Fault,
     },
-    /// Occurrences are counted from 1, and a fault acts at least once.
+    /// Occurrences are counted from 1, a fault acts at least once, and another worker has to exist.
     #[error("fault {fault} would never act")]
     FaultNever {
         /// The fault.

@@ -92,7 +92,14 @@ impl Fleet {
         if job.has(Fault::ErrorIn200) {
             let message = "Call to collective_rpc method failed: Worker failed with error 'out of memory', \
                            please check the stack trace above for the root cause";
-            job.fixed = Some(error(message));
+            job.fixed = Some(match operation {
+                Operation::Liveness => {
+                    let message =
+                        "EngineCore encountered an issue. See stack trace (above) for the root cause.";
+                    format!(r#"{{"status":"error","alive":false,"message":"{message}"}}"#)
+                }
+                _ => error(message),
+            });
         }
         self.administer(engine, job);
     }
