@@ -182,12 +182,18 @@ impl Round {
         };
         let needs_restart = |engine: &&EngineState| {
             let left_paused = engine.pause.was_sent() && engine.paused != Paused::No;
-            !engine.proven && (left_paused || engine.health == Health::Down || named(engine))
+            // An engine that may hold the target shows no change in the next round, and a round that
+            // expects none would take an engine that never loaded it for one that did: only base
+            // weights make the next probe mean something.
+            engine.policy_changing_sent()
+                || !engine.proven && (left_paused || engine.health == Health::Down || named(engine))
         };
         let restart: Vec<_> =
             self.state.engines.iter().filter(needs_restart).map(|e| e.member.identity.clone()).collect();
         match failures.first() {
             None => NextStep::Nothing,
+            // Every engine is proven then: restarting one would only lose that.
+            Some(first) if matches!(first.next, NextStep::CheckGate { .. }) => first.next.clone(),
             Some(_) if !restart.is_empty() => {
                 NextStep::RestartEngines { engines: restart, target: self.state.spec.target.clone() }
             }

@@ -263,25 +263,28 @@ impl NextStep {
     }
 }
 
-impl fmt::Display for NextStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl NextStep {
+    /// The step in words, without the command.
+    #[must_use]
+    pub fn sentence(&self) -> String {
         match self {
-            Self::Nothing => return f.write_str("nothing to do"),
-            Self::Refresh { .. } => f.write_str("refresh again")?,
-            Self::AcceptEvidence { reachable, .. } => write!(f, "if `{reachable}` is enough, accept it")?,
-            Self::CheckDiscovery { .. } => {
-                f.write_str("wait until discovery lists the fleet, then refresh")?
-            }
-            Self::CheckGate { .. } => f.write_str("look at the gate, then refresh")?,
-            Self::CheckEngine { engine, .. } => write!(f, "look at engine {engine}, then refresh")?,
+            Self::Nothing => "nothing to do".to_string(),
+            Self::Refresh { .. } => "refresh again".to_string(),
+            Self::AcceptEvidence { reachable, .. } => format!("if `{reachable}` is enough, accept it"),
+            Self::CheckDiscovery { .. } => "wait until discovery lists the fleet, then refresh".to_string(),
+            Self::CheckGate { .. } => "look at the gate, then refresh".to_string(),
+            Self::CheckEngine { engine, .. } => format!("look at engine {engine}, then refresh"),
             Self::RestartEngines { engines, .. } => {
-                f.write_str("restart")?;
-                for engine in engines {
-                    write!(f, " {engine}")?;
-                }
-                f.write_str(", then refresh")?;
+                let engines: Vec<_> = engines.iter().map(ToString::to_string).collect();
+                format!("restart {}, then refresh", engines.join(", "))
             }
         }
+    }
+}
+
+impl fmt::Display for NextStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence())?;
         match self.command() {
             Some(command) => write!(f, ": {command}"),
             None => Ok(()),

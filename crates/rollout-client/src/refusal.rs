@@ -75,7 +75,7 @@ pub enum CompletionRefusal {
     #[error("the answer does not say which engine gave it")]
     WorkerMissing,
     /// Prefill and decode ran on the pinned engine.
-    #[error("answered by prefill {prefill:?} and decode {decode:?}, pinned was {pinned}")]
+    #[error("answered by prefill {} and decode {}, pinned was {pinned}", shown(*prefill), shown(*decode))]
     OtherWorker {
         /// The pinned engine.
         pinned: u64,
@@ -203,4 +203,9 @@ pub enum CompletionRefusal {
         /// How many ids were sent.
         sent: usize,
     },
+}
+
+/// An engine that the answer names, or that it names none.
+fn shown(worker: Option<u64>) -> String {
+    worker.map_or_else(|| "unnamed".to_owned(), |id| id.to_string())
 }

@@ -210,7 +210,7 @@ impl Stopwatch {
             unchecked: report.unchecked.iter().map(ToString::to_string).collect(),
             next: NextRecord {
                 step: report.next.clone(),
-                text: sentence(&report.next),
+                text: report.next.sentence(),
                 command: report.next.command(),
             },
             line: line(plan, &from, &end, &times, closed),
@@ -233,14 +233,5 @@ fn from(state: &State) -> String {
         LabelReading::Is { text } => {
             text.split_once('+').map_or(text.as_str(), |(version, _)| version).to_owned()
         }
-    }
-}
-
-/// The step in words, without the command that its own display ends with.
-fn sentence(step: &NextStep) -> String {
-    let text = step.to_string();
-    match step.command() {
-        Some(command) => text.trim_end_matches(command.as_str()).trim_end_matches([':', ' ']).to_owned(),
-        None => text,
     }
 }
