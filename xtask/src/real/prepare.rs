@@ -165,7 +165,7 @@ fn step(recipe: &Recipe, name: &str, argv: &[&str]) -> Result<(), Trouble> {
     }
     let log = fs::read_to_string(&leash.log).unwrap_or_default();
     match unreachable_index(&log) {
-        Some(line) => Err(Trouble::Unavailable(format!("the package index cannot be reached: {line}"))),
+        Some(sign) => Err(Trouble::Unavailable(format!("pip cannot reach its package index ({sign})"))),
         None => Err(Trouble::Failed(format!("{}preparing failed at `{name}` ({status})", leash.tail(20)))),
     }
 }
@@ -181,13 +181,15 @@ fn remove_file(path: &Path) -> Result<(), Trouble> {
 
 /// The kind of network trouble that pip reports, without the address that it names.
 fn unreachable_index(log: &str) -> Option<&'static str> {
-    const SIGNS: [&str; 6] = [
+    const SIGNS: [&str; 7] = [
         "NameResolutionError",
         "Temporary failure in name resolution",
         "NewConnectionError",
         "ConnectTimeoutError",
         "ReadTimeoutError",
         "ProxyError",
+        // Not one version of a public package: with `--retries 0` pip says no more than this.
+        "(from versions: none)",
     ];
     SIGNS.into_iter().find(|sign| log.contains(sign))
 }
@@ -237,6 +239,11 @@ mod tests {
     fn only_a_network_s_failure_makes_the_recipe_unavailable() {
         let log = "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError('…')'";
         assert_eq!(unreachable_index(log), Some("NewConnectionError"));
-        assert_eq!(unreachable_index("ERROR: No matching distribution found for torch==9"), None);
+        let log =
+            "ERROR: Could not find a version that satisfies the requirement torch==9 (from versions: none)";
+        assert_eq!(unreachable_index(log), Some("(from versions: none)"));
+        let log =
+            "ERROR: Could not find a version that satisfies the requirement torch==9 (from versions: 2.0)";
+        assert_eq!(unreachable_index(log), None);
     }
 }
