@@ -147,7 +147,6 @@ pub(crate) struct CompletionRequest {
     pub(crate) prompt: Vec<u32>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) min_tokens: u32,
-    /// 0 for a greedy request; else what the draw depends on, if the client said so.
     pub(crate) greedy: bool,
     pub(crate) seed: Option<i64>,
     pub(crate) stream: bool,
@@ -240,7 +239,8 @@ pub(crate) fn read(request: &Request, model: &str, vocabulary: u32) -> Result<Co
         prompt,
         max_tokens: body.max_tokens,
         min_tokens: body.min_tokens.unwrap_or(0),
-        greedy: body.temperature == Some(0.0),
+        // vLLM's own threshold.
+        greedy: body.temperature.is_some_and(|temperature| temperature < 1e-5),
         seed: body.seed,
         stream: body.stream.unwrap_or(false),
         include_usage: body.stream_options.is_some_and(|options| options.include_usage),

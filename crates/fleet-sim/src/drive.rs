@@ -1,6 +1,6 @@
 //! The fleet in memory, in tokio's time: under a paused clock a whole round takes no time at all.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,7 +37,8 @@ type Upheaval = Box<dyn Fn(&Fleet) + Send + Sync>;
 struct State {
     fleet: Fleet,
     next_call: u64,
-    waiting: HashMap<CallId, Waiting>,
+    /// In the order of the calls, so that they are also woken in it.
+    waiting: BTreeMap<CallId, Waiting>,
     upheavals: u64,
 }
 
@@ -120,7 +121,7 @@ impl Driver {
     }
 
     pub(crate) fn with_hook(fleet: Fleet, on_upheaval: Option<Upheaval>) -> Self {
-        let state = State { upheavals: fleet.upheavals, fleet, next_call: 0, waiting: HashMap::new() };
+        let state = State { upheavals: fleet.upheavals, fleet, next_call: 0, waiting: BTreeMap::new() };
         Self {
             hub: Arc::new(Hub {
                 state: Mutex::new(state),

@@ -225,6 +225,15 @@ fn restarted_engine_before_its_resume() {
 }
 
 #[test]
+fn restarted_engine_before_its_update_is_not_paused_any_more() {
+    let mut bench = bench(Fault::RestartedEngine.preset(1).before());
+    pause(&mut bench, 1);
+    let Ended::Reply(reply) = update(&mut bench, 1) else { panic!("no answer") };
+    assert_eq!(reply.json()["status"], "error");
+    assert_eq!((bench.state(1).restarts, bench.state(1).weights), (1, weights_named("base")));
+}
+
+#[test]
 fn restarted_engine_after_its_resume() {
     let mut plan = FleetPlan::new(2, 1);
     plan.faults.push(Fault::RestartedEngine.preset(1).on(Operation::Resume));
