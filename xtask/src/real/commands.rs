@@ -12,7 +12,7 @@ pub(super) const MODEL: &str = "tiny";
 pub(super) const NAMESPACE: &str = "dynamo";
 /// Both kinds of worker sit in one component: with two, the frontend chooses one of them at random before it looks
 /// at the worker for which a request is pinned, and refuses the request when that worker is in the other.
-pub(super) const COMPONENT: &str = "backend";
+const COMPONENT: &str = "backend";
 /// Parts of the model card, which has to be the same for all workers of a component.
 const CONTEXT_LENGTH: &str = "1024";
 const BLOCK_SIZE: &str = "128";
@@ -46,14 +46,7 @@ impl Kind {
     pub(super) fn argv(self, recipe: &Recipe) -> Vec<String> {
         match self {
             Self::Vllm => vllm_worker(recipe),
-            Self::Policy => {
-                let mut argv = policy_worker(recipe);
-                let size = self.world_size().to_string();
-                argv.extend(
-                    ["--component", COMPONENT, "--model", MODEL, "--world-size", &size].map(str::to_owned),
-                );
-                argv
-            }
+            Self::Policy => policy_worker(recipe, self.world_size()),
         }
     }
 }
@@ -70,13 +63,14 @@ fn vllm_worker(recipe: &Recipe) -> Vec<String> {
     python(recipe, &arguments)
 }
 
-/// A policy worker's command without its component, its model's name and its world size.
-pub(super) fn policy_worker(recipe: &Recipe) -> Vec<String> {
+fn policy_worker(recipe: &Recipe, world_size: u64) -> Vec<String> {
     let script = process::root().join("real/policy_worker.py").display().to_string();
     let policy = recipe.policy("a").display().to_string();
+    let world_size = world_size.to_string();
     #[rustfmt::skip]
     let arguments = [
-        script.as_str(), "--namespace", NAMESPACE, "--model-path", &policy,
+        script.as_str(), "--namespace", NAMESPACE, "--component", COMPONENT, "--model", MODEL,
+        "--model-path", &policy, "--world-size", &world_size,
         "--context-length", CONTEXT_LENGTH, "--block-size", BLOCK_SIZE,
     ];
     python(recipe, &arguments)

@@ -113,7 +113,6 @@ impl Stack {
                 "leash": leash::command(&self.recipe.base_python),
                 "logs": self.work,
                 "env": self.environment,
-                "policy_worker": commands::policy_worker(&self.recipe),
             },
         }))
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{TryRecvError, channel};
 use serde_json::{Value, json};
 
 use crate::fleet::{Fleet, complete, engine, load, records};
-use crate::stack::STACK;
+use crate::stack::{STACK, Worker};
 
 #[test]
 fn the_policy_worker_announces_and_answers_what_the_real_one_does() {
@@ -13,12 +13,13 @@ fn the_policy_worker_announces_and_answers_what_the_real_one_does() {
     let of = |kind: &str| fleet.workers().iter().find(|worker| worker.kind == kind);
     // With two real workers there is nothing to compare.
     let (Some(real), Some(policy)) = (of("vllm"), of("policy")) else { return };
-    let routes = |id: &str| {
+    let routes = |worker: &Worker| {
+        let id: u64 = worker.instance_id.parse().expect("an instance id");
         let records = records();
-        let record = records.iter().find(|record| record["instance_id"].to_string() == id);
+        let record = records.iter().find(|record| record["instance_id"] == id);
         record.expect("its record")["routes"].clone()
     };
-    assert_eq!(routes(&real.instance_id), routes(&policy.instance_id));
+    assert_eq!(routes(real), routes(policy));
     let b = &STACK.policies.b;
     for (route, body) in [
         ("liveness_probe", json!({})),
