@@ -33,7 +33,7 @@ enum Verb {
     /// Give every GPU of the accepted set its rank.
     Ranks(DiscoveryArgs),
     /// Move every engine to one policy, prove that it arrived, and only then open.
-    Refresh(RefreshArgs),
+    Refresh(Box<RefreshArgs>),
 }
 
 /// How the result is written to stdout.
@@ -222,7 +222,7 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             Verb::Ranks(arguments) => {
                 crate::command::workers::run(arguments, crate::command::workers::View::Ranks).await
             }
-            Verb::Refresh(arguments) => crate::command::refresh::run(arguments, &typed).await,
+            Verb::Refresh(arguments) => crate::command::refresh::run(&arguments, &typed).await,
         }
     });
     // A read of the terminal cannot be cancelled: waiting for it would hold the process until the

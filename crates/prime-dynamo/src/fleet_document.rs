@@ -137,7 +137,7 @@ impl FleetDocument {
     pub fn ranks_table(&self) -> String {
         let mut table = table(&["global", "nccl", "engine", "local", "identity"]);
         for rank in &self.ranks {
-            let identity = usize::try_from(rank.engine).ok().and_then(|index| self.engines.get(index));
+            let identity = self.engines.get(rank.engine);
             table.add_row([
                 rank.global.to_string(),
                 rank.nccl.to_string(),

@@ -23,10 +23,10 @@ use crate::{connection, exit, output};
 const CONFIG_BYTES: u64 = 1024 * 1024;
 
 /// Runs the verb and returns its exit code. `typed` is the command line, for the next command.
-pub(crate) async fn run(arguments: RefreshArgs, typed: &[String]) -> u8 {
-    match refresh(&arguments).await {
+pub(crate) async fn run(arguments: &RefreshArgs, typed: &[String]) -> u8 {
+    match refresh(arguments).await {
         Ok(mut record) => {
-            record.next.command = next_command(&record.next.step, typed, &arguments);
+            record.next.command = next_command(&record.next.step, typed, arguments);
             match arguments.discovery.format {
                 Format::Human => output::result(&human(&record)),
                 format => output::json(&record, format),

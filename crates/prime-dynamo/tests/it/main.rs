@@ -1,4 +1,9 @@
 //! The command and the round, from the outside.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in what the tests share too"
+)]
 
 mod command;
 mod hostile_listener;
