@@ -5,7 +5,6 @@ mod leash;
 mod prepare;
 mod python;
 mod stack;
-mod stopwatch;
 mod wire;
 
 use std::io::Read;

@@ -22,7 +22,7 @@ const BLOCK_SIZE: &str = "128";
 pub(super) enum Kind {
     /// `dynamo.vllm` on a real vLLM.
     Vllm,
-    /// `real/policy_worker.py`.
+    /// `xtask/real/policy_worker.py`.
     Policy,
 }
 
@@ -64,7 +64,7 @@ fn vllm_worker(recipe: &Recipe) -> Vec<String> {
 }
 
 fn policy_worker(recipe: &Recipe, world_size: u64) -> Vec<String> {
-    let script = process::root().join("real/policy_worker.py").display().to_string();
+    let script = process::root().join("xtask/real/policy_worker.py").display().to_string();
     let policy = recipe.policy("a").display().to_string();
     let world_size = world_size.to_string();
     #[rustfmt::skip]
@@ -95,7 +95,7 @@ pub(super) fn worker_environment(work: &Path, nobody: [u16; 2]) -> Result<Enviro
     fs::create_dir_all(&store).map_err(describe)?;
     let home = home.display().to_string();
     let store = store.display().to_string();
-    let extensions = process::root().join("real").display().to_string();
+    let extensions = process::root().join("xtask/real").display().to_string();
     // Without a broker every event publisher listens on all addresses; with one it only connects, and needs nobody
     // at the other end.
     let broker = format!("xsub=tcp://127.0.0.1:{} , xpub=tcp://127.0.0.1:{}", nobody[0], nobody[1]);

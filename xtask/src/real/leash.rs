@@ -1,4 +1,4 @@
-//! A process that cannot outlive us: it runs under `real/leash.py`.
+//! A process that cannot outlive us: it runs under `xtask/real/leash.py`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -31,7 +31,7 @@ pub(super) struct Leash {
 
 /// The command that holds a process on a leash; the log and the process's own command follow it.
 pub(super) fn command(python: &Path) -> Vec<String> {
-    let script = process::root().join("real").join("leash.py");
+    let script = process::root().join("xtask/real").join("leash.py");
     // Isolated and without site packages: it starts in 10 ms, whatever is installed.
     [python.display().to_string(), "-I".to_owned(), "-S".to_owned(), script.display().to_string()].into()
 }

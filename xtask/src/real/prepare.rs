@@ -96,7 +96,7 @@ fn cache_directory(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf
 fn key(python: &Python) -> Result<u64, String> {
     let mut parts = vec![python.path.display().to_string().into_bytes(), python.version.clone().into_bytes()];
     for source in SOURCES {
-        let path = process::root().join("real").join(source);
+        let path = process::root().join("xtask/real").join(source);
         parts.push(fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?);
     }
     Ok(fnv(&parts))
@@ -123,7 +123,7 @@ fn build(recipe: &Recipe) -> Result<(), Trouble> {
     let base = recipe.base_python.display().to_string();
     let python = recipe.python().display().to_string();
     let in_venv = |name: &str| recipe.directory.join("venv").join(name).display().to_string();
-    let script = |name: &str| process::root().join("real").join(name).display().to_string();
+    let script = |name: &str| process::root().join("xtask/real").join(name).display().to_string();
 
     let lists: Vec<_> = SOURCES.iter().filter(|source| source.starts_with("requirements/")).collect();
     let name = |list: &'static str| list.trim_start_matches("requirements/").trim_end_matches(".txt");

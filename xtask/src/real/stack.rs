@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::commands::{self, Kind, MODEL, NAMESPACE};
 use super::leash::{self, Environment, Job, Leash};
 use super::prepare::Recipe;
-use super::stopwatch::Stopwatch;
 use super::wire;
+use crate::stopwatch::Stopwatch;
 
 /// Importing torch and vLLM three times in a row is nearly all of it; a busy machine takes its time.
 const START_DEADLINE: Duration = Duration::from_secs(600);
