@@ -25,17 +25,20 @@ impl Snapshot {
         judge_status(status, body)?;
         let limits = &expectation.limits;
         if body.len() > limits.max_bytes {
-            return Err(too_large(format!("{} bytes, at most {}", body.len(), limits.max_bytes)));
+            return Err(too_large(format!("{} bytes, at most {} are read", body.len(), limits.max_bytes)));
         }
         if depth::exceeds(body, limits.max_depth) {
-            return Err(too_large(format!("more than {} levels of nesting", limits.max_depth)));
+            let most = limits.max_depth;
+            return Err(too_large(format!("more than {most} levels of nesting, at most {most} are read")));
         }
         let text = core::str::from_utf8(body).map_err(|error| {
-            malformed(format!("the document is no UTF-8 after {} bytes", error.valid_up_to()))
+            let valid = error.valid_up_to();
+            malformed(format!("the document is no UTF-8 after {valid} bytes, expected JSON in UTF-8"))
         })?;
         let (document, parsed) = document::parse(text, limits);
         if document.too_many_rows {
-            return Err(too_large(format!("more than {} rows", limits.max_rows)));
+            let most = limits.max_rows;
+            return Err(too_large(format!("more than {most} rows, at most {most} are read")));
         }
         judge_object(text, &document, parsed)?;
         judge_foreign(&document)?;
@@ -61,7 +64,7 @@ impl Snapshot {
 
 fn too_large(found: String) -> Rejections {
     let detail = format!(
-        "the document has {found} are read; a fleet of that size needs higher limits, anything else is not Dynamo"
+        "the document has {found}; a fleet of that size needs higher limits, anything else is not Dynamo"
     );
     Rejections::single(Rejection::new(Code::DocumentTooLarge, detail))
 }
@@ -109,11 +112,12 @@ fn judge_object(
         }
         let hint = match start {
             "" => "the body is empty",
-            _ if text.contains("NaN") || text.contains("Infinity") => "JSON has no NaN and no Infinity",
+            _ if text.starts_with('\u{feff}') => "it begins with a byte order mark, which JSON has not",
+            _ if is_at_no_number(text, &error) => "JSON has no NaN and no Infinity",
             _ => "expected one JSON object",
         };
         return Err(malformed(format!(
-            "the document is not JSON: {}; {hint}",
+            "the document cannot be read as JSON: {}; {hint}",
             clean(&error.to_string(), 256)
         )));
     }
@@ -144,6 +148,16 @@ fn judge_object(
         }
     }
     Rejections::from_vec(reasons).map_or(Ok(()), Err)
+}
+
+/// Whether a parse ended at one of the words that Python writes for what is no number.
+fn is_at_no_number(text: &str, error: &serde_json::Error) -> bool {
+    let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default().as_bytes();
+    // The column is that of the first letter, or of the one behind it.
+    [2, 1].into_iter().any(|back| {
+        let rest = error.column().checked_sub(back).and_then(|at| line.get(at..)).unwrap_or_default();
+        [&b"NaN"[..], b"Infinity", b"-Infinity"].iter().any(|word| rest.starts_with(word))
+    })
 }
 
 /// SMG serves another schema under the same path and with the same `protocol_version`.

@@ -53,7 +53,7 @@ pub(crate) struct Document<'a> {
     pub(crate) namespace: Value<'a>,
     pub(crate) workers: Rows<'a>,
     pub(crate) unknown: Vec<Cow<'a, str>>,
-    /// Known keys that came twice: the row, or `None` for the document itself.
+    /// Known keys that came more than once, each named once: the row, or `None` for the document itself.
     pub(crate) duplicates: Vec<(Option<usize>, &'static str)>,
     /// Set, and the parse abandoned, where the list has more rows than the cap.
     pub(crate) too_many_rows: bool,
@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for RowSeed<'_, 'de> {
         let record = self.rows.len();
         self.rows.push(Row::default());
         let row = &mut self.rows[record];
-        let mut seen = 0_u32;
+        let (mut seen, mut again) = (0_u32, 0_u32);
         let mut next = 0;
         while let Some(key) = object.next_key_seed(KeySeed { keys: &ROW_KEYS, next })? {
             let key = match key {
@@ -138,8 +138,10 @@ impl<'de> Visitor<'de> for RowSeed<'_, 'de> {
                 }
             };
             next = key + 1;
-            if seen & 1 << key != 0 {
+            // Told once, however often it comes: a document of nothing else would fill the report.
+            if seen & !again & 1 << key != 0 {
                 self.duplicates.push((Some(record), ROW_KEYS[key]));
+                again |= 1 << key;
             }
             seen |= 1 << key;
             let slot = match key {
@@ -248,7 +250,7 @@ impl<'de> Visitor<'de> for TopSeed<'_, 'de> {
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
         let Document { protocol_version, namespace, workers, unknown, duplicates, too_many_rows, .. } =
             self.document;
-        let mut seen = 0_u32;
+        let (mut seen, mut told) = (0_u32, 0_u32);
         while let Some(key) = object.next_key_seed(KeySeed { keys: &TOP_KEYS, next: 0 })? {
             let key = match key {
                 Key::Known(key) => key,
@@ -259,8 +261,9 @@ impl<'de> Visitor<'de> for TopSeed<'_, 'de> {
                 }
             };
             let again = seen & 1 << key != 0;
-            if again {
+            if again && told & 1 << key == 0 {
                 duplicates.push((None, TOP_KEYS[key]));
+                told |= 1 << key;
             }
             seen |= 1 << key;
             match key {

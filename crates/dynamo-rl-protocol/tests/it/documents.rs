@@ -141,6 +141,31 @@ fn malformed_document_with_nan() {
 }
 
 #[test]
+fn the_hint_is_about_the_place_where_the_parse_ended() {
+    let named_so = document([with(worker(1), "model", json!("NaN-Infinity"))]);
+    let hint = |body: &[u8]| only(1, body).detail;
+    let trailing = [&named_so[..], b"x"].concat();
+    assert!(hint(&trailing).ends_with("; expected one JSON object"), "{}", hint(&trailing));
+    let marked = ["\u{feff}".as_bytes(), &named_so].concat();
+    assert!(hint(&marked).contains("byte order mark"), "{}", hint(&marked));
+    for word in ["NaN", "Infinity", "-Infinity"] {
+        let text = format!("{{\n\"workers\": [\n  {word}]}}");
+        assert!(hint(text.as_bytes()).contains("no NaN"), "{}", hint(text.as_bytes()));
+    }
+}
+
+#[test]
+fn a_cap_is_named_with_what_was_found() {
+    let detail = |body: &[u8]| only(1, body).detail;
+    let large = vec![b' '; (4 << 20) + 1];
+    assert!(detail(&large).starts_with("the document has 4194305 bytes, at most 4194304 are read; "));
+    let deep = "[".repeat(65);
+    assert!(detail(deep.as_bytes()).contains("more than 64 levels of nesting, at most 64 are read; "));
+    let rows = format!("{{\"workers\":[{}]}}", vec!["0"; 4097].join(","));
+    assert!(detail(rows.as_bytes()).contains("more than 4096 rows, at most 4096 are read; "));
+}
+
+#[test]
 fn malformed_document_without_utf8() {
     let mut body = document([worker(1)]);
     let at = body.iter().position(|&byte| byte == b'm').unwrap();
@@ -199,6 +224,17 @@ fn malformed_document_with_a_known_key_twice() {
         let rejection = only(1, text.replacen("\"component\":", &twice, 1).as_bytes());
         assert_eq!(rejection.field.as_deref(), Some(key));
     }
+}
+
+#[test]
+fn a_key_that_fills_the_document_is_one_reason() {
+    let text = String::from_utf8(document([worker(1)])).unwrap();
+    let many = format!("{}\"component\":", "\"error\":0,".repeat(300_000));
+    let rejection = only(1, text.replacen("\"component\":", &many, 1).as_bytes());
+    assert_eq!((rejection.record, rejection.field.as_deref()), (Some(0), Some("error")));
+    let many = format!("{}\"workers\":", "\"workers\":[],".repeat(300_000));
+    let rejection = only(1, text.replacen("\"workers\":", &many, 1).as_bytes());
+    assert_eq!((rejection.record, rejection.field.as_deref()), (None, Some("workers")));
 }
 
 #[test]
