@@ -129,14 +129,15 @@ fn split_scheme(text: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// What stands before the first colon, if it can be a scheme. Nothing else of the text is shown: it
-/// may hold a password.
+/// What stands before the first colon, if it is a scheme: not a host before its port, and nothing of
+/// a text with an `@`, where it may be a user name. The rest is never shown: it may hold a password.
 fn scheme_of(text: &str) -> String {
-    let scheme = text.split(':').next().unwrap_or("");
-    let plain = scheme.len() < text.len()
-        && scheme.len() <= 20
+    let Some((scheme, rest)) = text.split_once(':') else { return String::new() };
+    let plain = scheme.len() <= 20
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
-    if plain { scheme.to_string() } else { String::new() }
+    let is_scheme = plain && !rest.starts_with(|c: char| c.is_ascii_digit()) && !rest.contains('@');
+    if is_scheme { scheme.to_string() } else { String::new() }
 }
 
 /// A path without final `/` and `/v1`, however often they are repeated.

@@ -45,7 +45,9 @@ fn not_http() {
     for (text, scheme) in [
         ("", ""),
         ("w", ""),
-        ("worker:8120", "worker"),
+        ("worker:8120", ""),
+        ("10.0.0.5:8001", ""),
+        ("mailto:w", "mailto"),
         ("//w", ""),
         ("ftp://w", "ftp"),
         ("file:///etc/passwd", "file"),
@@ -58,6 +60,15 @@ fn not_http() {
         ("httpx://w", "httpx"),
     ] {
         assert_eq!(refused(text), EndpointRefusal::NotHttp { scheme: scheme.to_owned() }, "{text}");
+    }
+}
+
+#[test]
+fn a_user_name_is_never_taken_for_a_scheme() {
+    for text in ["admin:secret@w", "admin:@w", "ftp://admin:secret@w", "admin:1@w:8001"] {
+        let refusal = refused(text);
+        assert_eq!(refusal, EndpointRefusal::NotHttp { scheme: String::new() }, "{text}");
+        assert!(!refusal.to_string().contains("admin"), "{refusal}");
     }
 }
 
