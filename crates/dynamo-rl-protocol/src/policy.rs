@@ -89,7 +89,7 @@ pub enum Allowance {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllowanceError {
     /// An allowance is a host name, an address or a network, not a URL.
-    #[error("`{text}` is neither a host name nor an address nor a network like 10.0.0.0/8")]
+    #[error("`{text}` is neither one whole host name nor an address nor a network like 10.0.0.0/8")]
     NotAHost {
         /// The text, cleaned.
         text: String,
@@ -132,7 +132,8 @@ impl FromStr for Allowance {
         }
         match Host::parse(text).map_err(|_| not_a_host())? {
             Host::Domain(name) => match name.trim_end_matches('.') {
-                "" => Err(not_a_host()),
+                // The URL standard takes a star, which here would match itself alone.
+                name if name.is_empty() || name.contains('*') => Err(not_a_host()),
                 name => Ok(Self::Name(name.to_string())),
             },
             Host::Ipv4(address) => Cidr::new(address.into(), 32).map(Self::Network),

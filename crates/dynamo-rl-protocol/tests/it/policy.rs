@@ -258,11 +258,18 @@ fn not_a_host() {
         "a b",
         ".",
         "[::1]/128",
-        "*",
     ] {
         let error = text.parse::<Allowance>();
-        // A star is a name to the URL standard, and matches only itself.
-        assert!(matches!(error, Err(AllowanceError::NotAHost { .. })) || text == "*", "{text}: {error:?}");
+        assert!(matches!(error, Err(AllowanceError::NotAHost { .. })), "{text}: {error:?}");
+    }
+}
+
+#[test]
+fn a_pattern_is_no_name_since_it_would_match_nothing() {
+    for text in ["*", "*.pool.internal", "worker-*"] {
+        let error = text.parse::<Allowance>().unwrap_err();
+        assert!(matches!(error, AllowanceError::NotAHost { .. }), "{text}: {error}");
+        assert!(error.to_string().contains("one whole host name"), "{error}");
     }
 }
 
