@@ -45,7 +45,11 @@ fn from_decimal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
             f.write_str("a u64 as a decimal string")
         }
         fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {
-            text.parse().map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+            // `parse` alone would take a sign.
+            let digits = Some(text).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+            digits
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
         }
     }
     deserializer.deserialize_str(Decimal)

@@ -140,6 +140,6 @@ fn an_instance_id_is_a_decimal_string_in_what_we_write() {
     for wrong in ["-1", "1.0", "+1", "18446744073709551616", "", " 1"] {
         let json = json.replace("18446744073709551615", wrong);
         let read = serde_json::from_str::<Identity>(&json);
-        assert!(read.is_err() || wrong == "+1", "{wrong}: {read:?}");
+        assert!(read.is_err(), "{wrong}: {read:?}");
     }
 }
