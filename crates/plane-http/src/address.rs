@@ -28,7 +28,7 @@ impl Address {
         };
         let refuse =
             |url, refusal| CallError::RefusedByPolicy { url, refusal: PolicyRefusal::Address(refusal) };
-        let endpoint = Endpoint::parse(base).map_err(|refusal| refuse(redacted(base), refusal))?;
+        let endpoint = Endpoint::parse(base).map_err(|refusal| refuse(redacted(text), refusal))?;
         // An endpoint has no user info: from here on the whole base may be printed.
         let shown = clean(base, MESSAGE_BYTES);
         policy.judge(&endpoint).map_err(|refusal| refuse(shown.clone(), refusal))?;
@@ -64,11 +64,13 @@ fn is_kept(text: &str, url: &Url) -> bool {
 }
 
 /// Text that is no address, as it may be printed: cleaned, and without anything that somebody could
-/// have meant as user info or as a fragment.
+/// have meant as user info, a query or a fragment. A password may itself hold `?`, `#` and `/`, so
+/// that everything before the last `@` goes first.
 fn redacted(text: &str) -> String {
-    let text = text.split('#').next().unwrap_or_default();
-    match text.rsplit_once('@') {
-        Some((_, rest)) => clean(&format!("…@{rest}"), MESSAGE_BYTES),
-        None => clean(text, MESSAGE_BYTES),
-    }
+    let (cut, text) = match text.rsplit_once('@') {
+        Some((_, rest)) => ("…@", rest),
+        None => ("", text),
+    };
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    clean(&format!("{cut}{text}"), MESSAGE_BYTES)
 }
