@@ -57,9 +57,9 @@ impl Credential {
         Ok(value)
     }
 
-    /// The body, with a placeholder wherever the peer repeats this credential: peers quote requests
-    /// in error messages, and those are printed. A credential that is short enough to occur by
-    /// chance protects nothing and is left alone.
+    /// The body, with a placeholder wherever the peer repeats this credential, as it is or in the
+    /// escapes of JSON: peers quote requests in error messages, and those are printed. A credential
+    /// that is short enough to occur by chance protects nothing and is left alone.
     pub(crate) fn redact(&self, body: Bytes) -> Bytes {
         let secret = self.0.expose_secret().as_bytes();
         if secret.len() < SHORTEST_REDACTED {
@@ -67,10 +67,12 @@ impl Credential {
         }
         let mut kept = BytesMut::new();
         let mut rest = &body[..];
-        while let Some(at) = rest.windows(secret.len()).position(|window| window == secret) {
+        while let Some((at, length)) =
+            (0..rest.len()).find_map(|at| repeated(&rest[at..], secret).map(|length| (at, length)))
+        {
             kept.extend_from_slice(&rest[..at]);
             kept.extend_from_slice(b"(credential)");
-            rest = &rest[at + secret.len()..];
+            rest = &rest[at + length..];
         }
         if rest.len() == body.len() {
             return body;
@@ -78,6 +80,27 @@ impl Credential {
         kept.extend_from_slice(rest);
         kept.freeze()
     }
+}
+
+/// How many bytes of the text repeat the secret from its beginning on, each byte as it is or escaped
+/// as JSON may: encoders escape `/`, `+`, `=` and quotes as they like.
+fn repeated(text: &[u8], secret: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for &byte in secret {
+        at += match text.get(at..)? {
+            [b'\\', b'u', digits @ ..] if spells(digits.first_chunk()?, byte) => 6,
+            [b'\\', escaped @ (b'/' | b'"' | b'\\'), ..] if *escaped == byte => 2,
+            [same, ..] if *same == byte => 1,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+/// Whether four hexadecimal digits are the code of an ASCII byte.
+fn spells(digits: &[u8; 4], byte: u8) -> bool {
+    str::from_utf8(digits)
+        .is_ok_and(|digits| u16::from_str_radix(digits, 16).is_ok_and(|code| code == u16::from(byte)))
 }
 
 impl fmt::Debug for Credential {
@@ -104,6 +127,27 @@ impl Credentials {
             Plane::Request => self.request.as_ref(),
             Plane::Discovery => self.discovery.as_ref(),
             Plane::Administration => self.administration.as_ref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_in_the_escapes_of_json_is_redacted() {
+        let credential = Credential::bearer("ab/cd+ef=\"\\9".to_owned()).unwrap();
+        let redacted = |body: &'static str| credential.redact(Bytes::from_static(body.as_bytes()));
+        for repeats in [
+            r#"ab/cd+ef="\9"#,
+            r#"ab\/cd\u002Bef\u003d\"\\9"#,
+            r#"\u0061\u0062\u002f\u0063\u0064\u002b\u0065\u0066\u003D\u0022\u005c\u0039"#,
+        ] {
+            assert_eq!(redacted(repeats), "(credential)", "{repeats}");
+        }
+        for other in [r#"ab/cd+ef="\8"#, r#"ab/cd+ef=\"\\"#, r"ab\u002", r"\u0161b/cd+ef", "ab", "", r"\"] {
+            assert_eq!(redacted(other), other);
         }
     }
 }
