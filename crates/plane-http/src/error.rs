@@ -134,14 +134,18 @@ pub enum PolicyRefusal {
         status: u16,
     },
     /// The body is encoded, although no encoding was offered.
-    #[error("the body is encoded as {encoding:?}; only identity is accepted")]
+    #[error("answered {status}: the body is encoded as {encoding:?}; only identity is accepted")]
     Encoded {
+        /// The HTTP status.
+        status: u16,
         /// The encoding, cleaned.
         encoding: String,
     },
     /// The body is larger than the call's limit.
-    #[error("the body is over {limit} bytes{}", announced.map(|n| format!(": {n} announced")).unwrap_or_default())]
+    #[error("answered {status}: the body is over {limit} bytes{}", announced.map(|n| format!(": {n} announced")).unwrap_or_default())]
     TooLarge {
+        /// The HTTP status.
+        status: u16,
         /// The limit of the call, in bytes.
         limit: usize,
         /// The announced length, where that was enough to refuse it.
@@ -196,7 +200,13 @@ impl CallError {
             Self::Documented { status, .. }
             | Self::UnreadableBody { status, .. }
             | Self::Unexpected { status, .. }
-            | Self::RefusedByPolicy { refusal: PolicyRefusal::Redirect { status }, .. } => Some(*status),
+            | Self::RefusedByPolicy {
+                refusal:
+                    PolicyRefusal::Redirect { status }
+                    | PolicyRefusal::Encoded { status, .. }
+                    | PolicyRefusal::TooLarge { status, .. },
+                ..
+            } => Some(*status),
             Self::NeverSent { .. }
             | Self::Transport { .. }
             | Self::RefusedByPolicy { .. }

@@ -85,20 +85,19 @@ impl Terms {
     }
 
     /// The rules that a head alone can break.
-    fn judge_head(&self, headers: &HeaderMap) -> Result<(), CallError> {
+    fn judge_head(&self, status: u16, headers: &HeaderMap) -> Result<(), CallError> {
         if let Some(encoding) =
             tokens(headers, &CONTENT_ENCODING).find(|token| !token.eq_ignore_ascii_case("identity"))
         {
-            return Err(self.encoded(&encoding));
+            return Err(self.encoded(status, &encoding));
         }
         let mut transfer = tokens(headers, &TRANSFER_ENCODING);
         let is_framed = match (transfer.next(), transfer.next()) {
             (None, _) => false,
             (Some(only), None) if only.eq_ignore_ascii_case("chunked") => true,
             (Some(first), second) => {
-                return Err(
-                    self.encoded(&second.map_or(first.clone(), |second| format!("{first}, {second}")))
-                );
+                let both = second.map_or(first.clone(), |second| format!("{first}, {second}"));
+                return Err(self.encoded(status, &both));
             }
         };
         let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
@@ -113,13 +112,14 @@ impl Terms {
                 Some(length) if usize::try_from(length).is_ok_and(|length| length <= self.body_limit) => {
                     Ok(())
                 }
-                Some(length) => Err(self.too_large(Some(length))),
+                Some(length) => Err(self.too_large(status, Some(length))),
             },
         }
     }
 
-    fn encoded(&self, encoding: &str) -> CallError {
-        self.refused(PolicyRefusal::Encoded { encoding: clean(&self.redacted(encoding.as_bytes()), 64) })
+    fn encoded(&self, status: u16, encoding: &str) -> CallError {
+        let encoding = clean(&self.redacted(encoding.as_bytes()), 64);
+        self.refused(PolicyRefusal::Encoded { status, encoding })
     }
 
     /// Header text without the credential of the call, which a peer may repeat anywhere.
@@ -129,14 +129,14 @@ impl Terms {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    fn too_large(&self, announced: Option<u64>) -> CallError {
-        self.refused(PolicyRefusal::TooLarge { limit: self.body_limit, announced })
+    fn too_large(&self, status: u16, announced: Option<u64>) -> CallError {
+        self.refused(PolicyRefusal::TooLarge { status, limit: self.body_limit, announced })
     }
 }
 
 /// Judges the head and hands over the body, to be judged while it arrives.
 pub(crate) fn streamed(incoming: Incoming, terms: Terms) -> Result<StreamReply, CallError> {
-    terms.judge_head(&incoming.headers)?;
+    terms.judge_head(incoming.status, &incoming.headers)?;
     let content_type = incoming
         .headers
         .get(CONTENT_TYPE)
@@ -145,7 +145,7 @@ pub(crate) fn streamed(incoming: Incoming, terms: Terms) -> Result<StreamReply, 
         url: terms.url.clone(),
         status: incoming.status,
         content_type,
-        body: Box::pin(judged_body(incoming.body, terms)),
+        body: Box::pin(judged_body(incoming.status, incoming.body, terms)),
     })
 }
 
@@ -188,14 +188,18 @@ impl StreamReply {
 }
 
 /// The body under the deadline and the cap; it ends with the first error.
-fn judged_body(source: Source, terms: Terms) -> impl Stream<Item = Result<Bytes, CallError>> + Send {
+fn judged_body(
+    status: u16,
+    source: Source,
+    terms: Terms,
+) -> impl Stream<Item = Result<Bytes, CallError>> + Send {
     struct Reading {
         source: Source,
         terms: Terms,
         left: usize,
     }
     let start = Reading { source, left: terms.body_limit, terms };
-    stream::unfold(Some(start), |reading| async move {
+    stream::unfold(Some(start), move |reading| async move {
         let mut reading = reading?;
         // A source that is always ready would never let the timer be asked.
         let next = if Instant::now() >= reading.terms.deadline {
@@ -206,7 +210,7 @@ fn judged_body(source: Source, terms: Terms) -> impl Stream<Item = Result<Bytes,
                 Ok(None) => return None,
                 Ok(Some(Err(why))) => Err(reading.terms.lost(&why)),
                 Ok(Some(Ok(piece))) => match reading.left.checked_sub(piece.len()) {
-                    None => Err(reading.terms.too_large(None)),
+                    None => Err(reading.terms.too_large(status, None)),
                     Some(left) => {
                         reading.left = left;
                         Ok(piece)

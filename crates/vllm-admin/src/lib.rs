@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod deadline;
 pub mod dialect;
 pub mod discovery;
 pub mod label;

@@ -10,7 +10,7 @@ fn limited(peer: &HostilePeer, body_limit: usize) -> Request {
 
 fn too_large(error: CallError) -> (usize, Option<u64>) {
     match error {
-        CallError::RefusedByPolicy { refusal: PolicyRefusal::TooLarge { limit, announced }, .. } => {
+        CallError::RefusedByPolicy { refusal: PolicyRefusal::TooLarge { limit, announced, .. }, .. } => {
             (limit, announced)
         }
         other => panic!("{other:?}"),

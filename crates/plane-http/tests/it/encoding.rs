@@ -13,7 +13,7 @@ async fn refused(headers: &str) -> String {
     raw.extend_from_slice(GZIP);
     let peer = HostilePeer::answering(raw).await;
     match socket().call(get(peer.url("/x"))).await.unwrap_err() {
-        CallError::RefusedByPolicy { refusal: PolicyRefusal::Encoded { encoding }, .. } => encoding,
+        CallError::RefusedByPolicy { refusal: PolicyRefusal::Encoded { encoding, .. }, .. } => encoding,
         other => panic!("{headers}: {other:?}"),
     }
 }
@@ -56,4 +56,16 @@ async fn no_encoding_is_offered() {
     let request = peer.requests()[0].to_ascii_lowercase();
     assert!(!request.contains("encoding") && !request.contains("\r\nte:"), "{request}");
     assert!(request.contains("\r\nuser-agent: prime-dynamo/0.1.0\r\n"), "{request}");
+}
+
+#[tokio::test]
+async fn a_refused_body_still_has_its_status() {
+    for head in ["content-encoding: gzip", "content-length: 99999999999", "transfer-encoding: chunked"] {
+        let body = format!("{:x}\r\n{}", 2 << 20, " ".repeat(2 << 20));
+        let peer = HostilePeer::answering(format!("HTTP/1.1 503 Busy\r\n{head}\r\n\r\n{body}")).await;
+        let error = socket().call(get(peer.url("/x"))).await.unwrap_err();
+        assert!(matches!(error, CallError::RefusedByPolicy { .. }), "{head}: {error:?}");
+        assert_eq!(error.status(), Some(503), "{head}");
+        assert!(error.to_string().contains("answered 503"), "{error}");
+    }
 }

@@ -45,7 +45,7 @@ async fn stream_over_the_cap_ends_with_the_refusal() {
     assert!(matches!(
         body.next().await,
         Some(Err(CallError::RefusedByPolicy {
-            refusal: PolicyRefusal::TooLarge { limit: 5, announced: None },
+            refusal: PolicyRefusal::TooLarge { status: 200, limit: 5, announced: None },
             ..
         }))
     ));

@@ -142,7 +142,7 @@ async fn an_answer_that_did_not_come_whole() {
 #[tokio::test]
 async fn an_oversized_body() {
     let limit = prompt().body_limit();
-    let refusal = refused(policy(PolicyRefusal::TooLarge { limit, announced: None })).await;
+    let refusal = refused(policy(PolicyRefusal::TooLarge { status: 200, limit, announced: None })).await;
     assert_eq!(refusal, CompletionRefusal::Oversized { limit });
 }
 
@@ -150,7 +150,7 @@ async fn an_oversized_body() {
 async fn a_redirect_or_an_encoded_body() {
     let redirect = refused(policy(PolicyRefusal::Redirect { status: 307 })).await;
     assert!(matches!(redirect, CompletionRefusal::Policy(_)), "{redirect}");
-    let encoded = refused(policy(PolicyRefusal::Encoded { encoding: "gzip".to_owned() })).await;
+    let encoded = refused(policy(PolicyRefusal::Encoded { status: 200, encoding: "gzip".to_owned() })).await;
     assert!(matches!(encoded, CompletionRefusal::Policy(_)), "{encoded}");
 }
 

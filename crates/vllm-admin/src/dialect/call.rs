@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::reply::{Answer, Lie, MAX_SHOWN, judge};
+use crate::deadline::later;
 use crate::operation_table::OperationRow;
 
 /// How often an idempotent operation is sent at most, the first time included.
@@ -40,7 +41,7 @@ impl<'a> Caller<'a> {
         deadline: Duration,
         read: impl Fn(&Answer) -> Result<T, Lie>,
     ) -> Outcome<T> {
-        let end = Instant::now() + deadline;
+        let end = later(Instant::now(), deadline);
         let body = Bytes::from(body.to_string());
         let mut sends_left = match row.idempotency() {
             Idempotency::Idempotent => MAX_SENDS,

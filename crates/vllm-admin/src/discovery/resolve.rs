@@ -1,15 +1,17 @@
 //! The polling loop, and what one poll proves.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
 use dynamo_rl_protocol::{
-    Class, Code, Expectation, Fingerprint, Idempotency, Rejection, Rejections, Snapshot, clean,
+    Class, Code, Expectation, Fingerprint, Idempotency, Identity, Rejection, Rejections, Snapshot, clean,
 };
 use plane_http::{CallError, Exchange, Method, Plane, PolicyRefusal, Request, Stage};
 use tokio::time::Instant;
 
 use super::{Progress, Schedule};
+use crate::deadline::later;
 use crate::dialect::MAX_SHOWN;
 
 /// Discovery ended without a pinned set.
@@ -79,9 +81,12 @@ pub async fn read_once(
     }
 }
 
-/// Why a call brought no document to judge.
+/// Why a call brought no document to judge. As in [`Snapshot::accept`], the status comes first: a
+/// listener that is busy may say so in an encoded or a large body.
 fn no_document(error: &CallError) -> Rejection {
+    let is_busy = error.status().is_some_and(|status| status == 429 || status >= 500);
     let code = match error {
+        CallError::RefusedByPolicy { .. } if is_busy => Code::DiscoveryUnavailable,
         CallError::RefusedByPolicy { refusal, .. } => match refusal {
             PolicyRefusal::Redirect { .. } | PolicyRefusal::Encoded { .. } => Code::NotADynamoDocument,
             PolicyRefusal::TooLarge { .. } => Code::DocumentTooLarge,
@@ -99,7 +104,16 @@ fn no_document(error: &CallError) -> Rejection {
         | CallError::Unexpected { .. }
         | CallError::OutcomeUnknown { .. } => Code::DiscoveryUnavailable,
     };
-    Rejection::new(code, clean(&error.to_string(), MAX_SHOWN))
+    let advice = match error {
+        CallError::NeverSent { stage: Stage::Connect, .. } => {
+            "; expected the RL listener there (DYN_ENABLE_RL, DYN_RL_PORT, 8001 by default)"
+        }
+        CallError::RefusedByPolicy { refusal: PolicyRefusal::Encoded { .. }, .. } => {
+            "; something stands before the RL listener, which encodes nothing: give its own address"
+        }
+        _ => "",
+    };
+    Rejection::new(code, clean(&error.to_string(), MAX_SHOWN) + advice)
 }
 
 /// Polls until two consecutive documents are accepted with equal fingerprints.
@@ -125,7 +139,7 @@ pub async fn resolve<O>(
 where
     O: FnMut(Progress) + ?Sized,
 {
-    let end = Instant::now() + schedule.deadline;
+    let end = later(Instant::now(), schedule.deadline);
     let mut candidate: Option<Fingerprint> = None;
     let mut last: Option<Rejections> = None;
     let mut standing = Standing::default();
@@ -175,7 +189,7 @@ where
                 wait
             }
         };
-        let wait = wait.filter(|wait| Instant::now() + *wait < end);
+        let wait = wait.filter(|wait| later(Instant::now(), *wait) < end);
         let Some(wait) = wait else {
             let rejections = last.unwrap_or_else(unconfirmed);
             return Err(Unresolved { rejections, ended: Ended::Deadline, polls: poll });
@@ -193,10 +207,13 @@ fn unconfirmed() -> Rejections {
 
 /// The pending reasons that stand, and since when.
 #[derive(Default)]
-struct Standing(Vec<Reason>);
+struct Standing(HashMap<Reason, Age>);
 
-struct Reason {
-    rejection: Rejection,
+/// What makes two polls give the same reason. A row's position in the list is no part of it.
+type Reason = (Code, Option<Identity>, Option<String>, String);
+
+#[derive(Clone, Copy)]
+struct Age {
     since: Instant,
     reported: bool,
 }
@@ -215,26 +232,24 @@ impl Standing {
         after: Duration,
     ) -> Option<(Vec<Rejection>, Duration)> {
         let before = std::mem::take(&mut self.0);
-        for rejection in rejections.iter() {
-            let known = before.iter().find(|reason| is_same(&reason.rejection, rejection));
-            let (since, reported) = known.map_or((now, false), |reason| (reason.since, reason.reported));
-            self.0.push(Reason { rejection: rejection.clone(), since, reported });
-        }
         let mut oldest = Duration::ZERO;
         let mut persistent = Vec::new();
-        for reason in &mut self.0 {
-            let age = now.duration_since(reason.since);
-            if age >= after && !reason.reported {
-                reason.reported = true;
+        for rejection in rejections {
+            let reason = (
+                rejection.code,
+                rejection.identity.clone(),
+                rejection.field.clone(),
+                rejection.detail.clone(),
+            );
+            let mut known = before.get(&reason).copied().unwrap_or(Age { since: now, reported: false });
+            let age = now.duration_since(known.since);
+            if age >= after && !known.reported {
+                known.reported = true;
                 oldest = oldest.max(age);
-                persistent.push(reason.rejection.clone());
+                persistent.push(rejection.clone());
             }
+            self.0.insert(reason, known);
         }
         (!persistent.is_empty()).then_some((persistent, oldest))
     }
-}
-
-/// Whether two polls give the same reason. A row's position in the list is no part of it.
-fn is_same(a: &Rejection, b: &Rejection) -> bool {
-    (a.code, &a.identity, &a.field, &a.detail) == (b.code, &b.identity, &b.field, &b.detail)
 }

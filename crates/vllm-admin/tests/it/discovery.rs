@@ -267,14 +267,67 @@ async fn an_address_that_no_poll_can_send_to_ends_at_once() {
 async fn a_redirect_or_an_encoding_is_no_dynamo_document() {
     let redirect = fail(PolicyRefusal::Redirect { status: 302 });
     assert_eq!(codes(&refusal(redirect).await), [Code::NotADynamoDocument]);
-    let gzip = fail(PolicyRefusal::Encoded { encoding: "gzip".to_owned() });
+    let gzip = fail(PolicyRefusal::Encoded { status: 200, encoding: "gzip".to_owned() });
     assert_eq!(codes(&refusal(gzip).await), [Code::NotADynamoDocument]);
     assert_eq!(codes(&refusal(answer(404, "")).await), [Code::NotADynamoDocument]);
 }
 
 #[tokio::test]
+async fn a_busy_listener_is_unavailable_however_it_says_so() {
+    for status in [429, 500, 503, 599] {
+        for refusal_of_the_body in [
+            PolicyRefusal::Encoded { status, encoding: "gzip".to_owned() },
+            PolicyRefusal::TooLarge { status, limit: 4 << 20, announced: None },
+        ] {
+            assert_eq!(codes(&refusal(fail(refusal_of_the_body)).await), [Code::DiscoveryUnavailable]);
+        }
+    }
+    let other = fail(PolicyRefusal::Encoded { status: 404, encoding: "gzip".to_owned() });
+    assert_eq!(codes(&refusal(other).await), [Code::NotADynamoDocument]);
+}
+
+#[tokio::test]
+async fn a_listener_that_is_not_there_is_told_what_was_expected() {
+    let text = refusal(never_sent()).await.to_string();
+    assert!(text.contains("DYN_ENABLE_RL") && text.contains("DYN_RL_PORT"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn spans_beyond_the_end_of_the_clock_are_long_and_nothing_else() {
+    let longest = Schedule {
+        deadline: Duration::MAX,
+        poll_timeout: Duration::MAX,
+        first_backoff: Duration::MAX,
+        max_backoff: Duration::MAX,
+        ..Schedule::default()
+    };
+    let run = run([ok(PYTHON), ok(PYTHON)], longest).await;
+    assert!(run.result.is_ok());
+    let stuck = Schedule { settle: Duration::MAX, ..longest };
+    let run = self::run([ok(PYTHON)], stuck).await;
+    assert_eq!(run.unresolved().ended, Ended::Deadline);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reason_stays_the_same_wherever_its_row_stands() {
+    let row = |id: u64| json!({"component": "b", "instance_id": id, "model": "tiny"});
+    let rows = |order: &[u64]| {
+        let rows: Vec<_> = order.iter().map(|&id| row(id)).collect();
+        ok(&json!({"protocol_version": 1, "namespace": "d", "workers": rows}).to_string())
+    };
+    let steps = (0..40).map(|n| if n % 2 == 0 { rows(&[1, 2, 3]) } else { rows(&[3, 1, 2]) });
+    let run = run(steps, schedule(60)).await;
+    let told = run.progress.iter().filter_map(|event| match event {
+        Progress::Persistent { rejections, .. } => Some(rejections.len()),
+        _ => None,
+    });
+    // Three rows, each without a world size and without an administration endpoint, told once.
+    assert_eq!(told.collect::<Vec<_>>(), [6]);
+}
+
+#[tokio::test]
 async fn a_body_over_the_cap_is_too_large() {
-    let large = fail(PolicyRefusal::TooLarge { limit: 4 << 20, announced: None });
+    let large = fail(PolicyRefusal::TooLarge { status: 200, limit: 4 << 20, announced: None });
     assert_eq!(codes(&refusal(large).await), [Code::DocumentTooLarge]);
 }
 

@@ -37,6 +37,12 @@ async fn a_request_that_never_left_is_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deadline_beyond_the_end_of_the_clock_is_no_panic() {
+    let script = Scripted::new([recorded("liveness")]);
+    assert_eq!(DynamoPython::new(&script, &engine()).liveness(Duration::MAX).await, DONE);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_changes_nothing_is_sent_up_to_three_times() {
     let script = Scripted::new([broken(Idempotency::Idempotent), never_sent(), recorded("liveness")]);
     assert_eq!(DynamoPython::new(&script, &engine()).liveness(DEADLINE).await, DONE);
@@ -80,8 +86,8 @@ async fn an_address_that_the_policy_refuses_is_never_sent_and_not_tried_again() 
 async fn an_answer_that_the_policy_refuses_leaves_the_outcome_unknown() {
     for refusal in [
         PolicyRefusal::Redirect { status: 307 },
-        PolicyRefusal::Encoded { encoding: "gzip".to_owned() },
-        PolicyRefusal::TooLarge { limit: 1, announced: None },
+        PolicyRefusal::Encoded { status: 200, encoding: "gzip".to_owned() },
+        PolicyRefusal::TooLarge { status: 200, limit: 1, announced: None },
     ] {
         let url = "http://127.0.0.1:1/x".to_owned();
         let step = Step::Fail(CallError::RefusedByPolicy { url, refusal });
