@@ -18,6 +18,7 @@ pub(super) const HOUSE: &[Place] = &[
     Place { name: "dynamo-rl-protocol", floor: 1, may_use: &[] },
     Place { name: "rank-topology", floor: 1, may_use: &[] },
     Place { name: "policy-refresh", floor: 2, may_use: &["dynamo-rl-protocol"] },
+    Place { name: "rollout-verify", floor: 2, may_use: &["dynamo-rl-protocol"] },
     Place { name: "plane-http", floor: 2, may_use: &["dynamo-rl-protocol"] },
     Place { name: "vllm-admin", floor: 3, may_use: &["dynamo-rl-protocol", "plane-http"] },
     Place { name: "rollout-client", floor: 3, may_use: &["dynamo-rl-protocol", "plane-http"] },

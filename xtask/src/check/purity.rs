@@ -5,7 +5,7 @@ use super::sources::{Source, code};
 use crate::process;
 
 /// The pure crates.
-const PURE: &[&str] = &["dynamo-rl-protocol", "rank-topology", "policy-refresh"];
+const PURE: &[&str] = &["dynamo-rl-protocol", "rank-topology", "policy-refresh", "rollout-verify"];
 
 /// The attributes of a root that sees no standard library, but perhaps in its own tests.
 const NO_STD: &[&str] = &["#![no_std]", "#![cfg_attr(not(test), no_std)]"];

@@ -1,0 +1,5 @@
+//! Integration tests: rules by name with their opposite, recorded answers, streams.
+
+// `cfg(test)` tells clippy that every function here is test code.
+#[cfg(test)]
+mod names;
