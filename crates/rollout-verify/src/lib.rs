@@ -7,6 +7,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod attempts;
 mod base64;
 mod literal;
 mod profile;

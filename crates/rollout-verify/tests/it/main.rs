@@ -2,4 +2,6 @@
 
 // `cfg(test)` tells clippy that every function here is test code.
 #[cfg(test)]
+mod attempts;
+#[cfg(test)]
 mod names;
