@@ -18,7 +18,7 @@ pub(crate) enum BadConnection {
     #[error("{flag} {url}: {why}")]
     Url { flag: &'static str, url: String, why: String },
     #[error("{flag} names {name}, and {problem}")]
-    Token { flag: &'static str, name: String, problem: &'static str },
+    Token { flag: &'static str, name: String, problem: String },
     #[error("no HTTP client: {0}")]
     Client(String),
 }
@@ -61,15 +61,24 @@ pub(crate) fn expectation(arguments: &DiscoveryArgs, discovery: Option<&Endpoint
 pub(crate) fn token(flag: &'static str, name: Option<&String>) -> Result<Option<Credential>, BadConnection> {
     let Some(name) = name else { return Ok(None) };
     let problem = match env::var(name) {
-        Ok(token) if token.is_empty() => "that variable is empty",
+        Ok(token) if token.is_empty() => "that variable is empty".to_owned(),
         Ok(token) => match Credential::bearer(token) {
             Ok(credential) => return Ok(Some(credential)),
-            Err(_) => "what it holds cannot stand in a header",
+            // The refusal tells the place, never the text.
+            Err(refusal) => format!("what it holds cannot stand in a header: {refusal}"),
         },
-        Err(env::VarError::NotPresent) => "there is no such variable",
-        Err(env::VarError::NotUnicode(_)) => "what it holds is not text",
+        Err(env::VarError::NotPresent) => "there is no such variable in the environment".to_owned(),
+        Err(env::VarError::NotUnicode(_)) => "what it holds is not text".to_owned(),
     };
-    Err(BadConnection::Token { flag, name: name.clone(), problem })
+    Err(BadConnection::Token { flag, name: shown_variable(name).to_owned(), problem })
+}
+
+/// The name of a variable, if it looks like one: an operator may have typed the token itself.
+fn shown_variable(name: &str) -> &str {
+    let looks_like_one = name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    if looks_like_one { name } else { "a variable (not shown: it may be the token itself)" }
 }
 
 /// The client for the addresses that the operator named. They are trusted by being named; everything

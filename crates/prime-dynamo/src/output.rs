@@ -41,41 +41,97 @@ fn visible_json(text: &str) -> String {
     shown
 }
 
-/// Writes lines of a result to stdout.
-pub(crate) fn result(text: &str) {
-    write_all(io::stdout().lock(), &visible(text));
+/// What the operator typed, without what could be user info: nothing between the beginning of a word
+/// and the last `@` in it. Clap repeats the words that it does not understand.
+fn without_user_info(text: &str) -> String {
+    let ends_a_word = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '`');
+    let shown = |word: &str| match word.rfind('@') {
+        Some(at) => format!("…{}", &word[at..]),
+        None => word.to_owned(),
+    };
+    let mut out = String::with_capacity(text.len());
+    for piece in text.split_inclusive(ends_a_word) {
+        match piece.char_indices().next_back() {
+            Some((at, end)) if ends_a_word(end) => {
+                out.push_str(&shown(&piece[..at]));
+                out.push(end);
+            }
+            _ => out.push_str(&shown(piece)),
+        }
+    }
+    out
 }
 
-/// Writes one JSON document to stdout.
+/// Shows why the command line was not understood, or the help that was asked for. Whether it was
+/// written.
+pub(crate) fn usage(problem: &clap::Error) -> bool {
+    let text = problem.render().to_string();
+    let safe = visible(&without_user_info(&text));
+    if !problem.use_stderr() || safe == text {
+        return problem.print().is_ok();
+    }
+    write_all(io::stderr().lock(), &safe).is_ok()
+}
+
+/// Writes lines of a result to stdout, and complains where they could not be written.
+pub(crate) fn result(text: &str) {
+    deliver(text);
+}
+
+/// The same; false where they could not be written.
+pub(crate) fn deliver(text: &str) -> bool {
+    delivered(write_all(io::stdout().lock(), &visible(text)))
+}
+
+/// Writes one JSON document to stdout, and complains where it could not be written.
 pub(crate) fn json<T: Serialize>(value: &T, format: Format) {
+    deliver_json(value, format);
+}
+
+/// The same; false where it could not be written.
+pub(crate) fn deliver_json<T: Serialize>(value: &T, format: Format) -> bool {
     let text = match format {
         Format::JsonPretty => serde_json::to_string_pretty(value),
         Format::Human | Format::Json => serde_json::to_string(value),
     };
     match text {
-        Ok(text) => write_all(io::stdout().lock(), &visible_json(&text)),
-        Err(problem) => complain(&format!("the result cannot be written as JSON: {problem}")),
+        Ok(text) => delivered(write_all(io::stdout().lock(), &visible_json(&text))),
+        Err(problem) => {
+            complain(&format!("the result cannot be written as JSON: {problem}"));
+            false
+        }
+    }
+}
+
+/// A reader that went away (a closed pipe) wants no more, and must not stop a round: what it would
+/// have read is lost, the work and the exit code are not. Anything else, a full disk, is told.
+fn delivered(written: io::Result<()>) -> bool {
+    match written {
+        Err(problem) if problem.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format!("the result cannot be written to stdout: {problem}"));
+            false
+        }
+        _ => true,
     }
 }
 
 /// Writes a line of progress to stderr.
 pub(crate) fn progress(text: &str) {
-    write_all(io::stderr().lock(), &visible(text));
+    // There is nowhere else to say that stderr is gone.
+    let _ = write_all(io::stderr().lock(), &visible(text));
 }
 
 /// Writes a line to stderr that says what is wrong.
 pub(crate) fn complain(text: &str) {
-    write_all(io::stderr().lock(), &format!("prime-dynamo: {}", visible(text)));
+    let _ = write_all(io::stderr().lock(), &format!("prime-dynamo: {}", visible(text)));
 }
 
-/// A reader that went away (a closed pipe) must not stop a round: what it would have read is lost,
-/// the work and the exit code are not.
-fn write_all(mut stream: impl io::Write, text: &str) {
-    let _ = stream.write_all(text.as_bytes());
+fn write_all(mut stream: impl io::Write, text: &str) -> io::Result<()> {
+    stream.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
-        let _ = stream.write_all(b"\n");
+        stream.write_all(b"\n")?;
     }
-    let _ = stream.flush();
+    stream.flush()
 }
 
 #[cfg(test)]
@@ -85,6 +141,15 @@ mod tests {
     #[test]
     fn hidden_characters_are_shown_and_lines_stay() {
         assert_eq!(visible("a\u{1b}[2J\nb\u{202e}c"), "a\\u{1b}[2J\nb\\u{202e}c");
+    }
+
+    #[test]
+    fn user_info_is_cut_out_of_words_and_the_rest_stays() {
+        let text = "error: unexpected argument 'http://user:pw@h:8001' found\n\n  `u:p@q@h`\n";
+        let shown = without_user_info(text);
+        assert_eq!(shown, "error: unexpected argument '…@h:8001' found\n\n  `…@h`\n");
+        let plain = "error: invalid value 'x' for '--format <FORMAT>'\n  [possible values: human]\n";
+        assert_eq!(without_user_info(plain), plain);
     }
 
     #[test]
