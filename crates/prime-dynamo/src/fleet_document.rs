@@ -116,10 +116,15 @@ impl FleetDocument {
             text.push_str(&format!("skipped: record {} ({})\n", skipped.record, skipped.why));
         }
         if !self.unknown_fields.is_empty() {
+            let shown = self.unknown_fields.len().min(SHOWN_FIELDS);
             text.push_str(&format!(
-                "fields that this version does not know: {}\n",
-                self.unknown_fields.join(", ")
+                "fields that this version does not know: {}",
+                self.unknown_fields[..shown].join(", ")
             ));
+            match self.unknown_fields.len() - shown {
+                0 => text.push('\n'),
+                more => text.push_str(&format!(" and {more} more, all of them in --format json\n")),
+            }
         }
         if let Some(fingerprint) = &self.fingerprint {
             text.push_str(&format!(
@@ -165,6 +170,9 @@ impl FleetDocument {
         lines
     }
 }
+
+/// Unknown fields that a table names: a hostile document can have hundreds of thousands.
+const SHOWN_FIELDS: usize = 20;
 
 /// Enough of a fingerprint to compare two by eye.
 pub(crate) fn short(fingerprint: &str) -> &str {
