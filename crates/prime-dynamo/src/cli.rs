@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dynamo_rl_protocol::{Allowance, EvidenceClass};
 
@@ -58,19 +59,19 @@ pub(crate) struct DiscoveryArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
     /// The served model whose engines make up the fleet.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: String,
     /// GPUs that the fleet must have, all engines together. Always explicit: a partial list looks
     /// like a smaller fleet.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_world_size)]
     pub(crate) inference_world_size: NonZeroU32,
     /// Take engines of this namespace only.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) namespace: Option<String>,
     /// Allow engine addresses outside the private ranges: a CIDR, an address, or a host name. Repeatable.
     #[arg(long, value_name = "CIDR|HOST", value_parser = parse_allowance)]
     pub(crate) allow_endpoint: Vec<Allowance>,
-    /// How long to wait for a complete fleet, e.g. 90s or 5m.
+    /// How long to wait for a complete fleet, or for the end of FILE, e.g. 90s or 5m.
     #[arg(long, value_name = "SPAN", default_value = "2m", value_parser = parse_span)]
     pub(crate) ready_deadline: Duration,
     /// Name of the environment variable that holds the discovery plane's bearer token.
@@ -146,6 +147,16 @@ pub(crate) struct DemoArgs {
     pub(crate) format: Format,
 }
 
+/// The most GPUs of one fleet: every rank is listed, and a larger number is a typing error.
+const MOST_RANKS: u32 = 1 << 20;
+
+fn parse_world_size(text: &str) -> Result<NonZeroU32, String> {
+    text.parse::<NonZeroU32>()
+        .ok()
+        .filter(|size| size.get() <= MOST_RANKS)
+        .ok_or_else(|| format!("a number of GPUs lies between 1 and {MOST_RANKS}"))
+}
+
 fn parse_allowance(text: &str) -> Result<Allowance, String> {
     text.parse().map_err(|refusal| format!("{refusal}"))
 }
@@ -202,7 +213,7 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(problem) => {
             // Help and version are not problems: clap prints those on stdout.
             let code = if problem.use_stderr() { exit::USAGE } else { exit::DONE };
-            return if problem.print().is_ok() { code } else { exit::USAGE };
+            return if crate::output::usage(&problem) { code } else { exit::USAGE };
         }
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -248,6 +259,15 @@ mod tests {
         assert_eq!(parse_version("v0"), Ok(0));
         for wrong in ["", "v", "vv1", "v-1", "v+1", "1.0", "v18446744073709551616", "v1 "] {
             assert!(parse_version(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn world_sizes() {
+        assert_eq!(parse_world_size("1"), Ok(NonZeroU32::MIN));
+        assert_eq!(parse_world_size("1048576").map(NonZeroU32::get), Ok(MOST_RANKS));
+        for wrong in ["", "0", "-1", "1.0", "1048577", "2147483647", "4294967296", "1 "] {
+            assert!(parse_world_size(wrong).is_err(), "{wrong:?}");
         }
     }
 

@@ -3,16 +3,19 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use dynamo_rl_protocol::{Class, Expectation, Recorded, Rejections, Snapshot};
+use dynamo_rl_protocol::{Expectation, Recorded, Rejection, Rejections, Snapshot};
 use plane_http::Credentials;
 use rank_topology::RankPlan;
-use vllm_admin::discovery::{self, Progress, Schedule, Unresolved};
+use tokio::time::timeout;
+use vllm_admin::discovery::{self, Ended, Progress, Schedule, Unresolved};
 
 use crate::cli::{DiscoveryArgs, Format};
 use crate::connection::{self, BadConnection};
 use crate::fleet_document::{FleetDocument, short};
+use crate::span::show_span;
 use crate::{exit, output};
 
 /// Room for what a recording adds around a body of the largest accepted size.
@@ -30,7 +33,7 @@ pub(crate) enum View {
 /// Runs the verb and returns its exit code.
 pub(crate) async fn run(arguments: DiscoveryArgs, view: View) -> u8 {
     let judged =
-        if arguments.from.is_some() { from_file(&arguments) } else { from_listener(&arguments).await };
+        if arguments.from.is_some() { from_file(&arguments).await } else { from_listener(&arguments).await };
     let (judged, late) = match judged {
         Ok(judged) => judged,
         Err(problem) => {
@@ -51,13 +54,13 @@ pub(crate) async fn run(arguments: DiscoveryArgs, view: View) -> u8 {
             (FleetDocument::rejected(arguments.inference_world_size, &rejections), code)
         }
     };
-    match arguments.format {
-        Format::Human if !document.accepted => output::result(&document.rejections_text()),
-        Format::Human if view == View::Ranks => output::result(&document.ranks_table()),
-        Format::Human => output::result(&document.engines_table()),
-        format => output::json(&document, format),
-    }
-    code
+    let is_written = match arguments.format {
+        Format::Human if !document.accepted => output::deliver(&document.rejections_text()),
+        Format::Human if view == View::Ranks => output::deliver(&document.ranks_table()),
+        Format::Human => output::deliver(&document.engines_table()),
+        format => output::deliver_json(&document, format),
+    };
+    if is_written { code } else { exit::USAGE }
 }
 
 /// The rank plan of an accepted snapshot.
@@ -69,7 +72,7 @@ pub(crate) fn plan(snapshot: &Snapshot, world_size: NonZeroU32) -> Result<RankPl
 /// A judged document, and whether a rejection means that the deadline passed.
 type Judged = Result<(Result<Snapshot, Rejections>, bool), String>;
 
-fn from_file(arguments: &DiscoveryArgs) -> Judged {
+async fn from_file(arguments: &DiscoveryArgs) -> Judged {
     let Some(path) = &arguments.from else { return Err("no file".to_owned()) };
     let discovery = arguments
         .discovery_url
@@ -78,10 +81,25 @@ fn from_file(arguments: &DiscoveryArgs) -> Judged {
         .transpose()
         .map_err(|problem| problem.to_string())?;
     let expectation = connection::expectation(arguments, discovery.as_ref());
-    let file = read_capped(path, expectation.limits.max_bytes)
+    let file = read_before(arguments.ready_deadline, path.clone(), expectation.limits.max_bytes)
+        .await
         .map_err(|problem| format!("--from {}: {problem}", path.display()))?;
     let recorded = Recorded::parse(&file);
     Ok((Snapshot::accept(recorded.status, &recorded.body, &expectation), false))
+}
+
+/// Reads a file inside a deadline: a pipe that nobody writes to has no end.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "opening a pipe blocks; the thread that is left behind ends with the process"
+)]
+async fn read_before(deadline: Duration, path: PathBuf, max_bytes: usize) -> Result<Vec<u8>, String> {
+    let reading = tokio::task::spawn_blocking(move || read_capped(&path, max_bytes));
+    match timeout(deadline, reading).await {
+        Ok(Ok(read)) => read.map_err(|problem| problem.to_string()),
+        Ok(Err(problem)) => Err(problem.to_string()),
+        Err(_) => Err(format!("its end did not come within {}", show_span(deadline))),
+    }
 }
 
 /// Reads a file of at most `max_bytes` of document. A larger one is cut above the cap, so that the
@@ -106,9 +124,12 @@ async fn from_listener(arguments: &DiscoveryArgs) -> Judged {
             .await;
     Ok(match resolved {
         Ok(snapshot) => (Ok(snapshot), false),
-        Err(Unresolved { rejections, .. }) => {
-            let late = rejections.class() == Class::Pending;
-            (Err(rejections), late)
+        Err(Unresolved { rejections, ended, polls }) => {
+            if ended == Ended::Deadline {
+                let waited = show_span(arguments.ready_deadline);
+                output::progress(&format!("not ready within {waited}, after {polls} polls"));
+            }
+            (Err(rejections), ended == Ended::Deadline)
         }
     })
 }
@@ -140,14 +161,10 @@ impl Reach {
 /// for so long that waiting will hardly help.
 pub(crate) fn show_progress(progress: Progress) {
     match progress {
-        Progress::Pending { poll: 1, rejections, .. } => {
-            output::progress(&format!("not ready: {rejections}"))
-        }
+        Progress::Pending { poll: 1, rejections, .. } => few("not ready", rejections.as_slice()),
         Progress::Pending { .. } => {}
         Progress::Persistent { rejections, unchanged, .. } => {
-            for rejection in rejections {
-                output::progress(&format!("unchanged for {}s: {rejection}", unchanged.as_secs()));
-            }
+            few(&format!("unchanged for {}s", unchanged.as_secs()), &rejections)
         }
         Progress::Accepted { fingerprint, engines, .. } => {
             let fingerprint = fingerprint.to_string();
@@ -164,5 +181,18 @@ pub(crate) fn show_progress(progress: Progress) {
         Progress::Pinned { fingerprint, .. } => {
             output::progress(&format!("pinned {}", short(&fingerprint.to_string())))
         }
+    }
+}
+
+/// Reasons that progress shows; the result has all of them.
+const SHOWN_REASONS: usize = 20;
+
+/// The first of the reasons, on stderr, and how many there are besides.
+fn few(what: &str, reasons: &[Rejection]) {
+    for reason in reasons.iter().take(SHOWN_REASONS) {
+        output::progress(&format!("{what}: {reason}"));
+    }
+    if let Some(more) = reasons.len().checked_sub(SHOWN_REASONS).filter(|&more| more > 0) {
+        output::progress(&format!("{what}: and {more} reasons more"));
     }
 }

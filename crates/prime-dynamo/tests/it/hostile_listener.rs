@@ -126,6 +126,46 @@ fn a_compressed_body_is_not_a_document() {
 }
 
 #[test]
+fn a_busy_listener_is_unavailable_however_it_writes_its_page() {
+    for headers in ["content-encoding: gzip\r\n", ""] {
+        let page = vec![b'x'; if headers.is_empty() { 5 << 20 } else { 10 }];
+        let said = Hostile::fixed("503 Service Unavailable", headers, &page).workers(SHORT);
+        assert_eq!(
+            (said.codes(), said.code),
+            (vec!["discovery-unavailable".to_owned()], 3),
+            "{}",
+            said.text()
+        );
+        let text = said.text();
+        assert!(text.contains("503") && text.contains("not ready within 0.7s"), "{text}");
+    }
+}
+
+#[test]
+fn a_list_of_reasons_is_told_in_part_while_waiting_and_whole_at_the_end() {
+    let rows: Vec<_> = (1..=100).map(|id| row(&id.to_string(), "")).collect();
+    let said = Hostile::fixed("200 OK", "", &document(&rows.join(","))).workers(SHORT);
+    assert_eq!((said.code, said.codes().len()), (3, 200), "{}", said.text());
+    let progress = String::from_utf8_lossy(&said.stderr);
+    assert!(progress.contains("not ready: and 180 reasons more"), "{progress}");
+    assert!(progress.lines().count() < 30, "{progress}");
+}
+
+#[test]
+fn a_token_that_a_peer_writes_in_escapes_is_not_printed() {
+    let said = Hostile::fixed("503 Busy", "", br#"{"got":"canary7f3a\/\u002b0"}"#);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_prime-dynamo"))
+        .args(["workers", "--discovery-url", &said.url, "--model", "m", "--inference-world-size", "2"])
+        .args(["--discovery-token-env", "CANARY_TOKEN"])
+        .args(SHORT)
+        .env("CANARY_TOKEN", "canary7f3a/+0")
+        .output()
+        .expect("the command runs");
+    let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("(credential)") && !text.contains("canary7f3a"), "{text}");
+}
+
+#[test]
 fn a_drip_of_one_byte_a_second_ends_at_the_deadline() {
     let drip = Hostile::new(|stream, stop| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
