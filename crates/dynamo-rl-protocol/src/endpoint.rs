@@ -60,7 +60,13 @@ impl Endpoint {
                 if end == 0 {
                     return Err(EndpointRefusal::NoHost);
                 }
-                authority::parse(text)?
+                let parts = authority::parse(text)?;
+                // An empty path becomes `/`, which is no rewriting.
+                let path = &rest[end..];
+                if path != parts.path && !(path.is_empty() && parts.path == "/") {
+                    return Err(EndpointRefusal::Rewritten);
+                }
+                parts
             }
         };
         let mut canonical = String::with_capacity(text.len() + 8);
@@ -212,6 +218,11 @@ pub enum EndpointRefusal {
     /// An address carries no fragment.
     #[error("the address contains a fragment; expected a base address without `#`")]
     Fragment,
+    /// A path is sent as it was written: parsers resolve dot segments and escape some characters.
+    #[error(
+        "the address has a path that would be sent as another one; write it without `.` and `..` segments, and escape what is not ASCII"
+    )]
+    Rewritten,
     /// A port is 1 to 65535.
     #[error("the address has port 0; expected 1 to 65535")]
     PortZero,
@@ -304,6 +315,7 @@ impl EndpointRefusal {
             | Self::UserInfo
             | Self::Query
             | Self::Fragment
+            | Self::Rewritten
             | Self::PortZero
             | Self::Unparsable { .. } => Code::InvalidEndpoint,
             Self::Wildcard { .. }

@@ -112,6 +112,18 @@ fn query() {
 }
 
 #[test]
+fn rewritten() {
+    for path in ["/a/../b", "/..", "/.", "/a/./b", "/a/%2e%2e/b", "/%2E", "/é", "/a\"b", "/<", "/{x}"] {
+        let refusal = refused(&format!("http://w{path}"));
+        assert_eq!(refusal, EndpointRefusal::Rewritten, "{path}");
+        assert_eq!(refused(&format!("http://10.0.0.1:80{path}")), refusal, "{path}");
+    }
+    for path in ["", "/", "//", "/a//b/", "/a.b/..c", "/%2f", "/a%20b", "/@", "/%zz", "/~;,'()"] {
+        assert!(Endpoint::parse(&format!("http://w{path}")).is_ok(), "{path}");
+    }
+}
+
+#[test]
 fn fragment() {
     for text in ["http://w#", "http://w/#", "http://w/#a?b"] {
         assert_eq!(refused(text), EndpointRefusal::Fragment, "{text}");

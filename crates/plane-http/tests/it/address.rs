@@ -135,9 +135,18 @@ async fn failed_look_up_is_never_sent_and_says_why() {
 
 #[tokio::test]
 async fn route_that_the_parser_would_rewrite_is_never_sent() {
-    for path in ["/a/../b", "/a/./b", "/a/%2e%2e/b", "/a\"b", "/ü", "/a?b'c", "/a?b\"c"] {
+    for path in ["/a/../b", "/a/./b", "/a/%2e%2e/b", "/a\"b", "/ü", "/a/../b?c"] {
         let error = socket().call(get(format!("http://127.0.0.1:9{path}"))).await.unwrap_err();
-        assert!(matches!(error, CallError::NeverSent { stage: Stage::Request, .. }), "{path}: {error:?}");
+        let refusal = PolicyRefusal::Address(EndpointRefusal::Rewritten);
+        assert!(
+            matches!(&error, CallError::RefusedByPolicy { refusal: found, .. } if *found == refusal),
+            "{path}: {error:?}"
+        );
+        assert!(error.is_never_sent() && !error.is_retryable());
+    }
+    for query in ["/a?b'c", "/a?b\"c"] {
+        let error = socket().call(get(format!("http://127.0.0.1:9{query}"))).await.unwrap_err();
+        assert!(matches!(error, CallError::NeverSent { stage: Stage::Request, .. }), "{query}: {error:?}");
         assert!(!error.is_retryable());
     }
 }
