@@ -41,7 +41,9 @@ impl Address {
             return Err(never("the query holds a fragment, or a byte that is not visible ASCII"));
         }
         if endpoint.is_https() && !cfg!(feature = "tls") {
-            return Err(never("https needs the feature `tls`, which this build lacks"));
+            return Err(never(
+                "https needs the feature `tls`, which this build lacks; build with it, or use http",
+            ));
         }
         let url = Url::parse(text).map_err(|error| never(&error.to_string()))?;
         if !is_kept(text, &url) {

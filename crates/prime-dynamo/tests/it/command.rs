@@ -290,6 +290,18 @@ fn a_table_names_a_few_unknown_fields_and_counts_the_others() {
 }
 
 #[test]
+#[cfg(not(feature = "tls"))]
+fn https_without_its_feature_says_how_to_get_it() {
+    let said = judge(&["--discovery-url", "https://127.0.0.1:1", "--format", "json"], Stdio::null());
+    assert_eq!((said.codes(), said.code), (vec!["invalid-endpoint".to_owned()], 1));
+    assert!(
+        said.text().contains("the feature `tls`, which this build lacks; build with it"),
+        "{}",
+        said.text()
+    );
+}
+
+#[test]
 fn help_names_the_exit_codes() {
     let said = prime_dynamo(&["--help"]);
     assert_eq!(said.code, 0);

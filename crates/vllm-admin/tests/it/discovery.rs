@@ -256,7 +256,7 @@ async fn what_brings_no_document_is_unavailable() {
 
 #[tokio::test(start_paused = true)]
 async fn an_address_that_no_poll_can_send_to_ends_at_once() {
-    let why = "https needs the feature `tls`, which this build lacks".to_owned();
+    let why = "https needs the feature `tls`, which this build lacks; build with it, or use http".to_owned();
     let step = Step::Fail(CallError::NeverSent { url: URL.to_owned(), stage: Stage::Request, why });
     let run = run([step], schedule(60)).await;
     assert_eq!(run.codes(), [Code::InvalidEndpoint]);
