@@ -148,6 +148,14 @@ impl Driver {
         look(&state.fleet)
     }
 
+    /// Restarts the process of an engine, as an operator does: see [`Fleet::restart_engine`]. Not for a dead
+    /// engine behind sockets, whose listener is gone for good.
+    pub fn restart(&self, engine: usize) {
+        let mut state = self.hub.lock();
+        let effects = state.fleet.restart_engine(engine, self.hub.now());
+        self.hub.deliver(&mut state, effects);
+    }
+
     /// Sends one whole HTTP/1.1 request. `None`: nobody listens.
     #[must_use]
     pub fn send(&self, listener: Listener, request: &[u8]) -> Option<Call> {

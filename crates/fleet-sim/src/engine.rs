@@ -115,6 +115,7 @@ impl Engine {
     /// A new process in the old one's place; whoever called the old one is lost before this.
     pub(crate) fn reboot(&mut self, now: Duration) {
         self.restarts += 1;
+        self.died = None;
         self.started = now;
         self.weights = self.plan.base_weights;
         self.label = None;

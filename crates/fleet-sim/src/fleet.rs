@@ -191,6 +191,15 @@ impl Fleet {
         std::mem::take(&mut self.effects)
     }
 
+    /// Somebody restarts the process of an engine, a dead one too: base weights, no label, not paused. What
+    /// the old process was asked for and had not answered is lost.
+    pub fn restart_engine(&mut self, engine: usize, now: Duration) -> Vec<Effect> {
+        self.advance(now);
+        self.restart(engine);
+        self.advance(now);
+        std::mem::take(&mut self.effects)
+    }
+
     /// Time passes.
     pub fn tick(&mut self, now: Duration) -> Vec<Effect> {
         self.advance(now);

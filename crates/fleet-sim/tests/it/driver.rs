@@ -127,3 +127,15 @@ async fn pieces_come_as_they_are_made() {
     assert_eq!(times, [20, 25, 30]);
     assert_eq!(call.next().await, Piece::Reset);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_restarts_a_dead_engine() {
+    let driver = driver(FleetPlan::new(1, 1).with_fault(Fault::KilledEngine.preset(0)));
+    let pause = post("/engine/pause_generation", &json!({"mode": "wait"}));
+    assert_eq!(driver.exchange(Listener::Engine(0), &pause).await, Answer::Closed(Vec::new()));
+    assert_eq!(driver.exchange(Listener::Engine(0), &pause).await, Answer::Refused);
+    driver.restart(0);
+    let state = driver.look(|fleet| fleet.engine(0).expect("an engine"));
+    assert!(state.alive && !state.paused && state.restarts == 1, "{state:?}");
+    assert_eq!(reply(driver.exchange(Listener::Engine(0), &pause).await).json()["status"], "ok");
+}
