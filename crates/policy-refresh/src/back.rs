@@ -170,8 +170,8 @@ impl Round {
         Why::Ended
     }
 
-    /// Engines that are left paused, cannot be reached or were named for it are restarted; a
-    /// refresh repairs everything else.
+    /// Engines that are left paused, cannot be reached, do not generate or were named for it are
+    /// restarted; a refresh repairs everything else.
     fn next_step(&self) -> NextStep {
         let failures = &self.state.failures;
         let named = |engine: &EngineState| {
@@ -186,10 +186,19 @@ impl Round {
             // expects none would take an engine that never loaded it for one that did: only base
             // weights make the next probe mean something.
             engine.policy_changing_sent()
-                || !engine.proven && (left_paused || engine.health == Health::Down || named(engine))
+                || !engine.proven
+                    && (left_paused
+                        || engine.health == Health::Down
+                        || named(engine)
+                        || self.is_silent(engine))
         };
-        let restart: Vec<_> =
+        let mut restart: Vec<_> =
             self.state.engines.iter().filter(needs_restart).map(|e| e.member.identity.clone()).collect();
+        // Engines that restart hold what they start with. No round could then expect no change of
+        // them and of the others too.
+        if self.state.spec.same_policy && !restart.is_empty() {
+            restart = self.state.engines.iter().map(|e| e.member.identity.clone()).collect();
+        }
         match failures.first() {
             None => NextStep::Nothing,
             // Every engine is proven then: restarting one would only lose that.
@@ -199,5 +208,20 @@ impl Round {
             }
             Some(first) => first.next.clone(),
         }
+    }
+    /// Whether an engine generated at no time while another one did: it is not the request plane
+    /// that is silent. Whoever left it paused, only a restart is known to help.
+    fn is_silent(&self, engine: &EngineState) -> bool {
+        let generated = |engine: &EngineState| engine.probe_before.is_some() || engine.probe_after.is_some();
+        let silent = |cause: &Cause| {
+            matches!(
+                cause,
+                Cause::Unknown { call: Call::ProbeAfter, .. } | Cause::Stuck { call: Call::ProbeAfter }
+            )
+        };
+        let who = Some(&engine.member.identity);
+        !generated(engine)
+            && self.state.failures.iter().any(|f| f.engine.as_ref() == who && silent(&f.cause))
+            && self.state.engines.iter().any(generated)
     }
 }

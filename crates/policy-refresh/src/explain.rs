@@ -77,7 +77,7 @@ impl Failure {
                 Call::Transfer => "which weights it holds, or will hold",
                 Call::Join => "the state of its group",
                 Call::Pause | Call::Resume => "whether it is paused, or will be",
-                Call::ProbeAfter => "whether it generates (still paused?)",
+                Call::ProbeBefore | Call::ProbeAfter => "whether it generates (still paused?)",
                 _ => "whether the engine lives",
             },
             Cause::DeadlinePassed => match self.phase {
@@ -126,6 +126,12 @@ impl NextStep {
                 Cause::NeverSent { call, .. } | Cause::Unknown { call, .. } | Cause::Stuck { call },
                 Some(engine),
             ) if call.is_probe() => Self::CheckEngine { engine: engine.to_owned(), target },
+            // A question without an answer accuses nobody of anything that a restart repairs.
+            (
+                Cause::Unknown { call: Call::Preflight | Call::ReadLabel, .. }
+                | Cause::Stuck { call: Call::Preflight | Call::ReadLabel },
+                Some(engine),
+            ) => Self::CheckEngine { engine: engine.to_owned(), target },
             (
                 Cause::NeverSent { .. }
                 | Cause::Unknown { .. }

@@ -236,7 +236,8 @@ pub enum NextStep {
         /// The target.
         target: String,
     },
-    /// Restart these engines, wait until discovery lists them, then refresh.
+    /// Restart these engines, wait until discovery lists them, then refresh. They then hold what
+    /// they start with, so that no refresh is one of the same policy.
     RestartEngines {
         /// Which.
         engines: Vec<Identity>,

@@ -327,6 +327,12 @@ impl State {
         self.engines.get(engine.at())
     }
 
+    /// How many answers are owed: by engines, by the gate, by discovery.
+    #[must_use]
+    pub const fn owed(&self) -> u32 {
+        self.outstanding + self.fleet.is_some() as u32
+    }
+
     /// What went wrong so far, first failure first.
     #[must_use]
     pub fn failures(&self) -> &[Failure] {

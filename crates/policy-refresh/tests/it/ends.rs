@@ -2,7 +2,7 @@
 
 use dynamo_rl_protocol::EvidenceClass;
 use policy_refresh::{
-    Action, Before, Call, End, Event, Evidence, Gate, Health, NextStep, Paused, Phase, Reply, Spec,
+    Action, Before, Call, End, Event, Evidence, Gate, Health, NextStep, Paused, Phase, Reply, Spec, State,
     Transport, Version,
 };
 
@@ -213,4 +213,48 @@ fn engines_that_may_hold_the_target_are_restarted_or_the_next_probe_could_not_te
     assert!(report.engines.iter().all(|engine| engine.paused == Paused::No && !engine.proven));
     let NextStep::RestartEngines { engines, .. } = &report.next else { panic!("{}", report.next) };
     assert_eq!(engines.len(), report.engines.len());
+}
+
+#[test]
+fn a_round_of_the_same_policy_restarts_all_engines_or_none() {
+    // One pause of unknown outcome: alone it would be restarted, and then change where the others must not.
+    let order = Spec { same_policy: true, ..spec() };
+    let ended = run(order, when(Call::Pause, Reply::Pause(unknown())));
+    let NextStep::RestartEngines { engines, .. } = &ended.end.report().next else { panic!("{}", ended.end) };
+    assert_eq!(*engines, [10, 20, 30].map(identity));
+    let ended = run(spec(), when(Call::Pause, Reply::Pause(unknown())));
+    let NextStep::RestartEngines { engines, .. } = &ended.end.report().next else { panic!("{}", ended.end) };
+    assert_eq!(*engines, [identity(20)]);
+}
+
+#[test]
+fn an_engine_that_generates_at_no_time_is_restarted_where_another_one_does() {
+    let silent = |alone: bool| {
+        move |_: &State, action: &Action| match action.call() {
+            Some((engine, Call::ProbeBefore)) if engine.0 == 1 || !alone => {
+                answer(engine.0, Reply::ProbeBefore(unknown()))
+            }
+            Some((engine, Call::ProbeAfter)) if engine.0 == 1 || !alone => {
+                answer(engine.0, Reply::ProbeAfter(unknown()))
+            }
+            _ => Script::Well,
+        }
+    };
+    let ended = run(spec(), silent(true));
+    let NextStep::RestartEngines { engines, .. } = &ended.end.report().next else { panic!("{}", ended.end) };
+    assert_eq!(*engines, [identity(20)]);
+    // Where nobody generates it may be the request plane.
+    let ended = run(spec(), silent(false));
+    assert!(matches!(ended.end.report().next, NextStep::CheckEngine { .. }), "{}", ended.end);
+}
+
+#[test]
+fn a_question_without_an_answer_restarts_nobody() {
+    for ended in [
+        run(spec(), when_in(Some(Phase::Baseline), Call::Preflight, Reply::Preflight(unknown()))),
+        run(spec(), when_in(Some(Phase::Confirming), Call::Preflight, Reply::Preflight(unknown()))),
+    ] {
+        let next = &ended.end.report().next;
+        assert!(matches!(next, NextStep::CheckEngine { engine, .. } if *engine == identity(20)), "{next}");
+    }
 }

@@ -16,6 +16,7 @@ pub(super) fn next_command(step: &NextStep, typed: &[String], arguments: &Refres
             words.extend(["--accept-evidence".to_owned(), reachable.name().to_owned()]);
             words
         }
+        NextStep::RestartEngines { .. } => changing(typed),
         _ => typed.to_vec(),
     };
     let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
@@ -40,6 +41,11 @@ fn workers(arguments: &RefreshArgs) -> Vec<String> {
         flag("--allow-endpoint", Some(allowance.to_string()));
     }
     words
+}
+
+/// The line for engines that restarted: what they hold then is not the policy of before.
+fn changing(typed: &[String]) -> Vec<String> {
+    typed.iter().filter(|word| *word != "--same-policy").cloned().collect()
 }
 
 /// The line without one flag and its value, in both spellings.
@@ -74,6 +80,12 @@ mod tests {
         assert_eq!(quoted("filesystem:/p/v1"), "filesystem:/p/v1");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
+
+    #[test]
+    fn restarted_engines_are_not_refreshed_to_the_same_policy() {
+        let typed = ["refresh", "--same-policy", "--to", "v1"].map(str::to_owned);
+        assert_eq!(changing(&typed), ["refresh", "--to", "v1"]);
     }
 
     #[test]
