@@ -106,7 +106,10 @@ async fn forward_interrupts(interrupt: &Notify) -> String {
         if let Err(problem) = tokio::signal::ctrl_c().await {
             return format!("cannot listen for an interrupt: {problem}");
         }
-        output::progress("interrupted: nothing new is sent; what is under way is awaited to its deadline");
+        output::progress(
+            "interrupted: what is under way is awaited to its deadline, then what was paused is resumed \
+             if no policy was sent; nothing else is sent",
+        );
         interrupt.notify_one();
     }
 }

@@ -28,7 +28,8 @@ type Calls<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Arrival> + Send + 
 /// Runs one round to its end.
 ///
 /// A notification of `interrupt` is the operator's wish to stop: the round then ends as after a
-/// failure in the phase where it stands, and every call under way is still awaited.
+/// failure in the phase where it stands, and every call under way is still awaited. Between two
+/// phases it stands in the first: nothing of the second is sent.
 ///
 /// # Cancel safety
 ///
@@ -50,6 +51,8 @@ pub async fn run(
     let mut deadline = Instant::now() + plan.deadlines.of_phase(Phase::Idle, &plan.schedule);
     let mut drain: Option<Instant> = None;
     let mut probes = 0_u64;
+    // Whether the observer knows the next event already.
+    let mut told = false;
 
     loop {
         let event = match queue.pop_front() {
@@ -91,13 +94,16 @@ pub async fn run(
             }
         };
 
-        let before = state.phase();
-        let next = step(state, event.clone());
-        state = next.state;
-        observer.stepped(&state, &event, next.why);
-        if state.phase() != before {
-            watch.enter(state.phase());
-            drain = None;
+        let phase = state.phase();
+        // Kept where this event may be the last that the phase waits for.
+        let last = state.owed() <= 1 || matches!(event, Event::DeadlinePassed { .. });
+        let before = last.then(|| state.clone());
+        let mut next = step(state, event.clone());
+        if !std::mem::take(&mut told) {
+            observer.stepped(&next.state, &event, next.why);
+        }
+        let entered = Instant::now();
+        if next.state.phase() != phase && next.state.phase().waits() {
             // Whatever discovery still had to tell belongs before the next phase.
             while let Some(event) = discovery.recv().now_or_never().flatten() {
                 observer.discovery(event);
@@ -105,11 +111,25 @@ pub async fn run(
             let go = tokio::select! {
                 biased;
                 () = interrupt.notified() => Go::Interrupt,
-                go = observer.before_phase(state.phase(), &state) => go,
+                go = observer.before_phase(next.state.phase(), &next.state) => go,
             };
-            if go == Go::Interrupt {
-                queue.push_back(Event::Interrupted);
+            if go == Go::Interrupt
+                && let Some(before) = before
+            {
+                // The stop came before what ended the phase: nothing of the next phase is sent.
+                let stop = step(before, Event::Interrupted);
+                if stop.why.fits() {
+                    observer.stepped(&stop.state, &Event::Interrupted, stop.why);
+                    queue.push_front(event);
+                    told = true;
+                    next = stop;
+                }
             }
+        }
+        state = next.state;
+        if state.phase() != phase {
+            watch.enter(state.phase(), entered);
+            drain = None;
         }
         for action in next.actions {
             match action {

@@ -172,8 +172,8 @@ impl Stopwatch {
         Self { entered: vec![(Phase::Idle, Instant::now())] }
     }
 
-    pub(super) fn enter(&mut self, phase: Phase) {
-        self.entered.push((phase, Instant::now()));
+    pub(super) fn enter(&mut self, phase: Phase, at: Instant) {
+        self.entered.push((phase, at));
     }
 
     pub(super) fn finish(self, plan: &RoundPlan, state: &State, end: End) -> RoundRecord {

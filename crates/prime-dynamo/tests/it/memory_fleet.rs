@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dynamo_rl_protocol::{Endpoint, EndpointPolicy, EvidenceClass, Expectation, Limits};
-use fleet_sim::{Answer, Driver, Entry, Event, Fleet, FleetPlan, Operation};
+use fleet_sim::{Answer, Driver, Entry, Event, Fleet, FleetPlan, Listener, Operation};
 use plane_http::{BoxFuture, Credentials, MemoryExchange, Peer, PeerAnswer};
 use prime_dynamo::round::{Deadlines, Observer, Planes, ProbePlan, RoundPlan, RoundRecord, run};
 use tokio::sync::Notify;
@@ -13,7 +13,7 @@ use vllm_admin::Label;
 use vllm_admin::discovery::Schedule;
 
 /// The simulated fleet as a peer of the in-memory client.
-struct SimulatedPeer(Driver);
+pub(crate) struct SimulatedPeer(pub(crate) Driver);
 
 impl Peer for SimulatedPeer {
     fn exchange(&self, authority: &str, request: Vec<u8>) -> BoxFuture<'_, PeerAnswer> {
@@ -38,8 +38,13 @@ pub(crate) struct MemoryFleet {
 
 impl MemoryFleet {
     pub(crate) fn start(plan: FleetPlan) -> Self {
+        Self::start_behind(plan, |peer| Arc::new(peer))
+    }
+
+    /// The same fleet, behind whatever stands between it and its client.
+    pub(crate) fn start_behind(plan: FleetPlan, wire: impl FnOnce(SimulatedPeer) -> Arc<dyn Peer>) -> Self {
         let driver = Driver::new(Fleet::new(plan.clone()).expect("a fleet that can exist"));
-        let peer = Arc::new(SimulatedPeer(driver.clone()));
+        let peer = wire(SimulatedPeer(driver.clone()));
         let client = MemoryExchange::new(peer, EndpointPolicy::private(), Credentials::default());
         Self { driver, client, plan }
     }
@@ -88,6 +93,23 @@ impl MemoryFleet {
     ) -> RoundRecord {
         let planes = Planes { discovery: &self.client, request: &self.client, administration: &self.client };
         run(plan, planes, observer, interrupt).await
+    }
+
+    /// A completion that some client of the fleet asks one engine for.
+    pub(crate) fn rollout(
+        &self,
+        engine: usize,
+        tokens: u32,
+    ) -> impl Future<Output = Answer> + Send + 'static {
+        let driver = self.driver.clone();
+        let body = serde_json::json!({"model": self.plan.model, "prompt": [5, 6, 7], "max_tokens": tokens,
+            "ignore_eos": true, "nvext": {"backend_instance_id": self.plan.engines[engine].instance_id}})
+        .to_string();
+        let request = format!(
+            "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        async move { driver.exchange(Listener::Frontend, request.as_bytes()).await }
     }
 
     pub(crate) fn engines(&self) -> Vec<fleet_sim::EngineState> {
