@@ -6,6 +6,7 @@
 )]
 
 mod command;
+mod composed;
 mod hostile_listener;
 mod hostile_output;
 mod memory_fleet;
