@@ -17,7 +17,8 @@ use crate::{End, EngineIndex, Phase};
 pub enum Action {
     /// Close the gate. Answer `GateClosed` or `GateFailed`. Done at once where nobody holds one.
     CloseGate,
-    /// Read discovery until the set is complete. Answer `Resolved` or `NotResolved`.
+    /// Read discovery until the set is complete. Answer `Resolved`, `NotResolved` or
+    /// `FleetRefused`.
     Resolve,
     /// Read discovery once more. Answer `Confirmed` or `NotConfirmed`.
     Confirm,

@@ -100,6 +100,11 @@ impl Round {
         if self.state.spec.before == Before::Closed {
             return self.fail(None, Cause::LeftClosed);
         }
+        if self.state.reading_overdue {
+            // Named by its deadline. A late answer to it would count as that of the last reading.
+            self.state.failed_here = true;
+            return;
+        }
         if self.state.engines.iter().any(|engine| !engine.proven) {
             // Each of them is named by the failure that put it out of reach.
             self.state.failed_here = true;

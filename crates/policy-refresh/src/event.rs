@@ -35,6 +35,11 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// Discovery gave a set that no round may touch: reading again cannot help.
+    FleetRefused {
+        /// Why.
+        why: String,
+    },
     /// Discovery was read again and accepted.
     Confirmed {
         /// Who is listed now.

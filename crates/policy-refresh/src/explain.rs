@@ -12,9 +12,10 @@ impl Failure {
     pub const fn known(&self) -> &'static str {
         match &self.cause {
             Cause::EvidenceUnreachable { .. } => "nothing was sent, the gate was not touched",
-            Cause::GateNotClosed { .. } | Cause::NotResolved { .. } | Cause::NoEngines => {
-                "nothing was sent to an engine"
-            }
+            Cause::GateNotClosed { .. }
+            | Cause::NotResolved { .. }
+            | Cause::NoEngines
+            | Cause::FleetRefused { .. } => "nothing was sent to an engine",
             Cause::DuplicateIdentity | Cause::WorldSize { .. } => "nothing was sent to an engine",
             Cause::GateNotOpened { .. } => "the engines are proven, the gate is closed",
             Cause::NotConfirmed { .. } => "who was pinned",
@@ -60,7 +61,9 @@ impl Failure {
             Cause::EvidenceUnreachable { .. } | Cause::Interrupted | Cause::LeftClosed => "nothing more",
             Cause::GateNotClosed { .. } => "whether the gate is open",
             Cause::GateNotOpened { .. } => "nothing about the engines",
-            Cause::NotResolved { .. } | Cause::NoEngines => "which engines there are",
+            Cause::NotResolved { .. } | Cause::NoEngines | Cause::FleetRefused { .. } => {
+                "which engines there are"
+            }
             Cause::DuplicateIdentity => "which of the two is meant",
             Cause::WorldSize { .. } => "which engines are missing or too many",
             Cause::NotConfirmed { .. } => "who is there now",
@@ -113,6 +116,7 @@ impl NextStep {
             }
             (
                 Cause::NotResolved { .. }
+                | Cause::FleetRefused { .. }
                 | Cause::NoEngines
                 | Cause::DuplicateIdentity
                 | Cause::WorldSize { .. }

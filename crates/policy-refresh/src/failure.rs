@@ -56,6 +56,12 @@ pub enum Cause {
         /// Why.
         why: String,
     },
+    /// Discovery gives a set that a round may touch.
+    #[error("the fleet is refused: {why}")]
+    FleetRefused {
+        /// Why.
+        why: String,
+    },
     /// A round has engines.
     #[error("the set of engines is empty")]
     NoEngines,

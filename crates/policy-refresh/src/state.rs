@@ -20,6 +20,8 @@ pub struct State {
     pub(crate) fleet: Option<FleetCall>,
     /// How many engines owe an answer.
     pub(crate) outstanding: u32,
+    /// Whether a reading of membership never ended: its answer could pass for that of a later one.
+    pub(crate) reading_overdue: bool,
     /// Whether something failed in this phase.
     pub(crate) failed_here: bool,
     /// Whether the operator asked to stop.
@@ -288,6 +290,7 @@ impl State {
             engines: Vec::new(),
             fleet: None,
             outstanding: 0,
+            reading_overdue: false,
             failed_here: false,
             interrupted: false,
             failures: Vec::new(),

@@ -68,6 +68,9 @@ impl Round {
             (Some(FleetCall::Resolve), Event::NotResolved { why }) => {
                 self.fail(None, Cause::NotResolved { why });
             }
+            (Some(FleetCall::Resolve), Event::FleetRefused { why }) => {
+                self.fail(None, Cause::FleetRefused { why });
+            }
             (Some(FleetCall::Confirm), Event::Confirmed { identities }) => self.confirmed(&identities),
             (Some(FleetCall::Confirm), Event::NotConfirmed { why }) => {
                 self.fail(None, Cause::NotConfirmed { why });
@@ -111,7 +114,8 @@ impl Round {
         if phase != self.state.phase {
             return Why::StaleDeadline { phase };
         }
-        if self.state.fleet.take().is_some() {
+        if let Some(call) = self.state.fleet.take() {
+            self.state.reading_overdue |= call == FleetCall::Confirm;
             // The gate stays what it was set to when it was asked: unknown.
             self.fail(None, Cause::DeadlinePassed);
         }

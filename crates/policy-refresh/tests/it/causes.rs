@@ -53,6 +53,29 @@ fn not_resolved_and_deadline_passed() {
 }
 
 #[test]
+fn fleet_refused() {
+    let ended = run(spec(), on(Action::Resolve, Event::FleetRefused { why: "endpoint-not-allowed".into() }));
+    let failure = first(&ended, "refused", Phase::Resolving);
+    assert_eq!(failure.cause, Cause::FleetRefused { why: "endpoint-not-allowed".into() });
+    assert_eq!(failure.next.command().as_deref(), Some("prime-dynamo workers"));
+}
+
+#[test]
+fn an_overdue_reading_of_membership_vouches_for_no_later_one() {
+    // The reading that never ended could end while the last one is awaited, and say what was true before.
+    let silent = |state: &State, action: &Action| match action {
+        Action::Confirm if state.phase() == Phase::Confirming => Script::Silence,
+        _ => Script::Well,
+    };
+    let ended = run(spec(), silent);
+    assert_eq!(first(&ended, "closed", Phase::Confirming).cause, Cause::DeadlinePassed);
+    assert!(ended.end.report().engines.iter().all(|engine| engine.proven), "{}", ended.end);
+    assert!(!ended.opened());
+    let asked = ended.actions.iter().filter(|action| **action == Action::Confirm).count();
+    assert_eq!(asked, 1, "no second reading was begun");
+}
+
+#[test]
 fn no_engines_duplicate_identity_and_world_size() {
     let expected = NonZeroU32::new(6).unwrap();
     for (ids, cause) in [
