@@ -84,6 +84,9 @@ async fn refresh(arguments: &RefreshArgs) -> Result<RoundRecord, String> {
             call: arguments.call_deadline,
         },
     };
+    if let Some(ids) = &plan.expect_ids {
+        possible(ids, &plan.probe, plan.vocab_size)?;
+    }
     let planes = Planes { discovery: &named, request: &named, administration: &announced };
     let interrupt = Notify::new();
     let mut terminal = Terminal::new(arguments.step);
@@ -111,6 +114,23 @@ async fn forward_interrupts(interrupt: &Notify) -> String {
              if no policy was sent; nothing else is sent",
         );
         interrupt.notify_one();
+    }
+}
+
+/// Refuses expected ids that no probe can give, before a fleet is closed to find that out.
+fn possible(ids: &[u32], probe: &ProbePlan, vocab_size: Option<NonZeroU32>) -> Result<(), String> {
+    if ids.is_empty() || u32::try_from(ids.len()).map_or(true, |count| count > probe.max_tokens.get()) {
+        return Err(format!(
+            "--expect-ids: a probe gives 1 to {} tokens (--probe-tokens), not {}",
+            probe.max_tokens,
+            ids.len()
+        ));
+    }
+    match (vocab_size, ids.iter().max()) {
+        (Some(size), Some(id)) if *id >= size.get() => {
+            Err(format!("--expect-ids: {id} lies outside the vocabulary of {size}"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -203,9 +223,10 @@ fn narrate(state: &State, event: &Event, why: Why) -> Option<String> {
             let identity = &state.engine(*engine)?.member().identity;
             Some(format!("{identity}: {} {}", reply.call(), outcome_text(reply)))
         }
-        Event::GateFailed { why } | Event::NotResolved { why } | Event::NotConfirmed { why } => {
-            Some(why.clone())
-        }
+        Event::GateFailed { why }
+        | Event::NotResolved { why }
+        | Event::FleetRefused { why }
+        | Event::NotConfirmed { why } => Some(why.clone()),
         Event::Resolved { members } => Some(format!("pinned {} engines", members.len())),
         Event::Confirmed { identities } => Some(format!("{} engines are still listed", identities.len())),
         Event::DrainDeadlinePassed => {
@@ -213,5 +234,24 @@ fn narrate(state: &State, event: &Event, why: Why) -> Option<String> {
         }
         Event::DeadlinePassed { phase } => Some(format!("the deadline of {phase} passed")),
         Event::Begin | Event::GateClosed | Event::GateOpened | Event::Interrupted => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_ids_that_no_probe_gives_are_refused_before_the_round() {
+        let probe = ProbePlan { prompt: vec![1], max_tokens: NonZeroU32::MIN.saturating_add(2) };
+        let size = NonZeroU32::new(100);
+        for right in [&[1][..], &[1, 2, 99]] {
+            assert_eq!(possible(right, &probe, size), Ok(()));
+        }
+        // A stop token may end a probe early, so fewer are possible; more, none or unknown ones are not.
+        for wrong in [&[][..], &[1, 2, 3, 4], &[100]] {
+            assert!(possible(wrong, &probe, size).is_err(), "{wrong:?}");
+        }
+        assert_eq!(possible(&[100], &probe, None), Ok(()));
     }
 }

@@ -7,7 +7,7 @@ use policy_refresh::{Event, Finish, Invalidation, Preflight, ProbeReading, Reply
 use rollout_client::{CompletionRefusal, PinnedCompletion, PinnedPrompt, complete_pinned};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
-use vllm_admin::discovery::{self, Progress};
+use vllm_admin::discovery::{self, Ended, Progress};
 use vllm_admin::{DynamoPython, PauseMode, TransferPath, path_check};
 
 use super::plan::{Planes, RoundPlan};
@@ -20,8 +20,10 @@ pub(super) async fn resolve(
     plan: &RoundPlan,
     planes: Planes<'_>,
     progress: UnboundedSender<Progress>,
-) -> Result<Vec<Engine>, String> {
+) -> Result<Vec<Engine>, Event> {
     let end = Instant::now() + plan.schedule.deadline;
+    // What the last complete set lacked: the reason, where the deadline then cuts a reading short.
+    let mut lacking = None;
     loop {
         let left = end.saturating_duration_since(Instant::now());
         let schedule = plan.schedule.with_deadline(left);
@@ -37,13 +39,19 @@ pub(super) async fn resolve(
             &mut observe,
         )
         .await
-        .map_err(|unresolved| unresolved.to_string())?;
+        .map_err(|unresolved| match (unresolved.ended, lacking.take()) {
+            (Ended::Fatal, _) => Event::FleetRefused { why: unresolved.rejections.to_string() },
+            (Ended::Deadline, Some(why)) => Event::NotResolved { why },
+            (Ended::Deadline, None) => Event::NotResolved { why: unresolved.to_string() },
+        })?;
         match path_check(snapshot.engines(), TransferPath::Disk) {
             Ok(_) => return Ok(snapshot.engines().to_vec()),
             Err(rejections) => {
+                let why = rejections.to_string();
                 if Instant::now() + CONFIRM_WAIT >= end {
-                    return Err(rejections.to_string());
+                    return Err(Event::NotResolved { why });
                 }
+                lacking = Some(why);
             }
         }
         sleep(CONFIRM_WAIT).await;

@@ -149,7 +149,7 @@ pub async fn run(
                     calls.push(Box::pin(async move {
                         match calls::resolve(plan, planes, progress).await {
                             Ok(engines) => Arrival::Resolved(engines),
-                            Err(why) => Arrival::Event(Event::NotResolved { why }),
+                            Err(event) => Arrival::Event(event),
                         }
                     }));
                 }

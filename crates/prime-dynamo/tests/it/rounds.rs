@@ -1,15 +1,16 @@
 //! Rounds over the simulated fleet, judged by what its engines really are.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dynamo_rl_protocol::EvidenceClass;
 use fleet_sim::{Event, Fault, FaultPlan, FleetPlan, Operation, weights_named};
-use plane_http::BoxFuture;
+use plane_http::{BoxFuture, Peer, PeerAnswer};
 use policy_refresh::{End, Gate, Phase, State, Version};
 use prime_dynamo::round::{Go, Observer, RoundRecord, Silent};
 use tokio::sync::Notify;
 
-use crate::memory_fleet::MemoryFleet;
+use crate::memory_fleet::{MemoryFleet, SimulatedPeer};
 
 #[tokio::test(start_paused = true)]
 async fn a_round_commits_and_the_engines_serve_the_policy() {
@@ -73,6 +74,48 @@ async fn a_fleet_that_is_not_complete_is_not_ready_and_untouched() {
     assert_eq!(record.exit_code(), 3, "{}", record.end);
     assert!(record.end.to_string().contains("world-size-below-expected"), "{}", record.end);
     assert_eq!(fleet.asked(0, Operation::Pause) + fleet.asked(1, Operation::Pause), 0);
+}
+
+/// Lists the fleet with one text for another.
+struct Rewritten(SimulatedPeer, &'static str, &'static str);
+
+impl Peer for Rewritten {
+    fn exchange(&self, authority: &str, request: Vec<u8>) -> BoxFuture<'_, PeerAnswer> {
+        let answer = self.0.exchange(authority, request);
+        Box::pin(async move {
+            match answer.await {
+                PeerAnswer::Answered(raw) => {
+                    let text = String::from_utf8(raw).expect("text");
+                    PeerAnswer::Answered(text.replace(self.1, self.2).into_bytes())
+                }
+                other => other,
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_route_is_the_reason_at_the_deadline_whenever_that_comes() {
+    for milliseconds in (3_000..5_000).step_by(100) {
+        let fleet = MemoryFleet::start_behind(FleetPlan::new(2, 2), |peer| {
+            Arc::new(Rewritten(peer, "\"flush_cache\"", "\"flush_other\""))
+        });
+        let mut plan = fleet.round(1);
+        plan.schedule = plan.schedule.with_deadline(Duration::from_millis(milliseconds));
+        let record = fleet.run(&plan, &mut Silent).await;
+        assert_eq!((record.result, record.exit_code()), ("refused", 3), "{}", record.end);
+        assert!(record.end.to_string().contains("partial-capability"), "{milliseconds} ms: {}", record.end);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fleet_that_is_refused_is_a_finding_and_not_late() {
+    let fleet = MemoryFleet::start_behind(FleetPlan::new(2, 2), |peer| {
+        Arc::new(Rewritten(peer, "http://10.0.1.1:8081", "http://8.8.8.88:8081"))
+    });
+    let record = fleet.run(&fleet.round(1), &mut Silent).await;
+    assert_eq!((record.result, record.exit_code()), ("refused", 1), "{}", record.end);
+    assert!(record.end.to_string().contains("endpoint-not-allowed"), "{}", record.end);
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,7 +70,9 @@ async fn demonstrate(fault: Option<Fault>, format: Format) -> Result<bool, Strin
     let first = demo.refresh(1, "/policies/v1").await?;
     let before = Truth::of(&shell);
     demo.show(&first);
-    let mut held = before.allows(&first.record, &before, "/policies/v1").map_err(|lie| lie.to_string())?;
+    // Nothing was broken yet: a first round that does not commit shows nothing.
+    let mut held = before.allows(&first.record, &before, "/policies/v1").map_err(|lie| lie.to_string())?
+        && first.record.exit_code() == exit::DONE;
     if let Some(fault) = fault {
         demo.say(&format!("\nfault {fault} on engine {VICTIM}: {}\n", fault.description()));
     }
