@@ -7,17 +7,30 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod answer;
 pub mod attempts;
 mod base64;
+mod case;
 mod literal;
 mod profile;
+mod read;
 mod record;
 mod report;
+mod request;
 mod rule;
+mod rules;
+mod sse;
+mod stream;
 mod text;
+mod track;
+mod verify;
 
+pub use answer::{VersionSpan, Workers};
 pub use base64::{NotBase64, decode_base64};
 pub use profile::{Limits, Need, Profile};
 pub use record::{AttemptLabel, Body, Interface, Known, Record, RecordError, Server, ServerKind};
 pub use report::{Finding, Report, Verdict};
 pub use rule::{Rule, RuleGroup};
+pub use sse::{DONE, SseDecoder, SseError, SseEvent};
+pub use stream::StreamState;
+pub use verify::{Judged, Sample, SampleChoice, StreamVerifier, judge, verify};

@@ -33,8 +33,8 @@ pub enum Rule {
     IdsMissing,
     /// There is one choice for each completion that was asked for, each index once.
     ChoiceCount,
-    /// An answer is readable: JSON with the interface's types, no known key twice, valid UTF-8.
-    MalformedResponse,
+    /// Request and answer are readable: JSON with the interface's types, no known key twice, valid UTF-8.
+    MalformedBody,
     /// Logprobs that were asked for are there, and not empty.
     LogprobsMissing,
     /// There is one logprob for each generated id.
@@ -91,7 +91,7 @@ pub enum Rule {
     StreamModeChanged,
     /// No token of a stream is sent twice.
     StreamRepeatedTokens,
-    /// A stream ends at an event, after the terminal one, and nothing follows it.
+    /// A stream is whole: it ends where an event ends, and no token follows its end.
     StreamTruncated,
     /// A stream carries no error event, whatever its HTTP status.
     StreamErrorEvent,
@@ -128,7 +128,7 @@ impl Rule {
     pub const ALL: [Self; 46] = [
         Self::IdsMissing,
         Self::ChoiceCount,
-        Self::MalformedResponse,
+        Self::MalformedBody,
         Self::LogprobsMissing,
         Self::LogprobsLength,
         Self::LogprobNull,
@@ -180,7 +180,7 @@ impl Rule {
         match self {
             Self::IdsMissing => "ids-missing",
             Self::ChoiceCount => "choice-count",
-            Self::MalformedResponse => "malformed-response",
+            Self::MalformedBody => "malformed-body",
             Self::LogprobsMissing => "logprobs-missing",
             Self::LogprobsLength => "logprobs-length",
             Self::LogprobNull => "logprob-null",
@@ -251,7 +251,7 @@ impl Rule {
         match self {
             Self::IdsMissing
             | Self::ChoiceCount
-            | Self::MalformedResponse
+            | Self::MalformedBody
             | Self::LogprobsMissing
             | Self::LogprobsLength
             | Self::LogprobNull
@@ -305,8 +305,8 @@ impl Rule {
             Self::ChoiceCount => {
                 "There is one choice for each completion that was asked for, each index once."
             }
-            Self::MalformedResponse => {
-                "An answer is readable: JSON with the interface's types, no known key twice, valid UTF-8."
+            Self::MalformedBody => {
+                "Request and answer are readable: JSON with the interface's types, no known key twice, valid UTF-8."
             }
             Self::LogprobsMissing => "Logprobs that were asked for are there, and not empty.",
             Self::LogprobsLength => "There is one logprob for each generated id.",
@@ -353,7 +353,7 @@ impl Rule {
             }
             Self::StreamRepeatedTokens => "No token of a stream is sent twice.",
             Self::StreamTruncated => {
-                "A stream ends at an event, after the terminal one, and nothing follows it."
+                "A stream is whole: it ends where an event ends, and no token follows its end."
             }
             Self::StreamErrorEvent => "A stream carries no error event, whatever its HTTP status.",
             Self::StreamOversized => "Lines, events and tokens of a stream stay under their caps.",
