@@ -1,44 +1,49 @@
-//! Building the environment: a virtual environment and two policies, once a recipe, outside the tree.
+//! Python environments: pinned packages in a virtual environment, once a recipe, outside the tree.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::leash::{Environment, Job, Leash};
-use super::python::{self, Python};
+use crate::leash::{Environment, Job, Leash};
 use crate::process;
+use crate::python::{self, Python};
 
-/// What the environment is made from. A change to any of these makes another environment.
-const SOURCES: [&str; 5] = [
-    "cpu_only.py",
-    "make_policies.py",
-    "requirements/1-torch.txt",
-    "requirements/2-engine.txt",
-    "requirements/3-imports.txt",
-];
+/// What an environment is made from. A change to any of it makes another environment.
+pub(crate) struct Blueprint {
+    /// The first part of its directory's name.
+    pub(crate) name: &'static str,
+    /// Where the sources lie, below the root.
+    pub(crate) folder: &'static str,
+    /// Files of that folder; those below `requirements/` are lists of packages, installed in this order.
+    pub(crate) sources: &'static [&'static str],
+    /// Programs without which it cannot be made.
+    pub(crate) tools: &'static [&'static str],
+    /// What is run when the packages are there.
+    pub(crate) finish: fn(&Recipe) -> Vec<Finish>,
+}
+
+/// A step after the packages: its name, and a command.
+pub(crate) type Finish = (&'static str, Vec<String>);
 
 /// An environment that is complete.
-pub(super) struct Recipe {
+pub(crate) struct Recipe {
     /// Where everything of it lies.
-    pub(super) directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// The interpreter from which it was made.
-    pub(super) base_python: PathBuf,
+    pub(crate) base_python: PathBuf,
+    /// Its version.
+    pub(crate) python_version: String,
 }
 
 impl Recipe {
     /// The interpreter that sees the packages.
-    pub(super) fn python(&self) -> PathBuf {
+    pub(crate) fn python(&self) -> PathBuf {
         self.directory.join("venv/bin/python")
-    }
-
-    /// A policy's directory, `a` or `b`.
-    pub(super) fn policy(&self, name: &str) -> PathBuf {
-        self.directory.join("policies").join(name)
     }
 }
 
 /// How preparing ended, where nothing went wrong.
-pub(super) enum Prepared {
+pub(crate) enum Prepared {
     Ready(Recipe),
     /// It is not possible here, and why.
     Unavailable(String),
@@ -52,7 +57,7 @@ enum Trouble {
 }
 
 /// Builds the environment, or finds it built. Runs that need the same one wait for each other.
-pub(super) fn prepare() -> Result<Prepared, String> {
+pub(crate) fn prepare(blueprint: &Blueprint) -> Result<Prepared, String> {
     let python = match python::find() {
         Ok(python) => python,
         Err(why) => return Ok(Prepared::Unavailable(why)),
@@ -60,7 +65,7 @@ pub(super) fn prepare() -> Result<Prepared, String> {
     let Some(cache) = cache_directory(|name| std::env::var_os(name).map(PathBuf::from)) else {
         return Ok(Prepared::Unavailable("neither PRIME_DYNAMO_CACHE nor HOME is set".to_owned()));
     };
-    let name = format!("real-{:016x}", key(&python)?);
+    let name = format!("{}-{:016x}", blueprint.name, key(blueprint, &python)?);
     let directory = cache.join(&name);
     let describe = |error: io::Error| format!("cannot write to {}: {error}", cache.display());
     fs::create_dir_all(&directory).map_err(describe)?;
@@ -69,12 +74,12 @@ pub(super) fn prepare() -> Result<Prepared, String> {
         eprintln!("xtask: another run prepares {}, waiting for it", directory.display());
         lock.lock().map_err(describe)?;
     }
-    let recipe = Recipe { directory, base_python: python.path };
+    let recipe = Recipe { directory, base_python: python.path, python_version: python.version };
     let complete = recipe.directory.join("complete");
     if complete.is_file() {
         return Ok(Prepared::Ready(recipe));
     }
-    match build(&recipe) {
+    match build(blueprint, &recipe) {
         Ok(()) => {
             File::create(complete).map_err(describe)?;
             Ok(Prepared::Ready(recipe))
@@ -93,10 +98,10 @@ fn cache_directory(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf
 }
 
 /// Names an environment by all that it is made from.
-fn key(python: &Python) -> Result<u64, String> {
+fn key(blueprint: &Blueprint, python: &Python) -> Result<u64, String> {
     let mut parts = vec![python.path.display().to_string().into_bytes(), python.version.clone().into_bytes()];
-    for source in SOURCES {
-        let path = process::root().join("xtask/real").join(source);
+    for source in blueprint.sources {
+        let path = process::root().join(blueprint.folder).join(source);
         parts.push(fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?);
     }
     Ok(fnv(&parts))
@@ -116,38 +121,41 @@ fn fnv(parts: &[Vec<u8>]) -> u64 {
 
 /// Does what is not done yet. Each list of packages leaves a mark, so an interrupted build goes on after the
 /// last one that was complete.
-fn build(recipe: &Recipe) -> Result<(), Trouble> {
-    if let Some(tool) = python::missing_tool(&["gcc", "readelf"]) {
+fn build(blueprint: &Blueprint, recipe: &Recipe) -> Result<(), Trouble> {
+    if let Some(tool) = python::missing_tool(blueprint.tools) {
         return Err(Trouble::Unavailable(format!("no `{tool}`")));
     }
     let base = recipe.base_python.display().to_string();
     let python = recipe.python().display().to_string();
-    let in_venv = |name: &str| recipe.directory.join("venv").join(name).display().to_string();
-    let script = |name: &str| process::root().join("xtask/real").join(name).display().to_string();
+    let venv = recipe.directory.join("venv").display().to_string();
 
-    let lists: Vec<_> = SOURCES.iter().filter(|source| source.starts_with("requirements/")).collect();
+    let lists: Vec<_> =
+        blueprint.sources.iter().filter(|source| source.starts_with("requirements/")).collect();
     let name = |list: &'static str| list.trim_start_matches("requirements/").trim_end_matches(".txt");
     let mark = |list| recipe.directory.join(format!("{}.done", name(list)));
     if !lists.iter().any(|list| mark(list).is_file()) {
-        step(recipe, "venv", &[&base, "-m", "venv", "--clear", &in_venv("")])?;
+        step(recipe, "venv", &[&base, "-m", "venv", "--clear", &venv])?;
     }
     for list in lists {
         if mark(list).is_file() {
             continue;
         }
+        let path = process::root().join(blueprint.folder).join(list).display().to_string();
         // Only what is imported gets compiled, at its first import. What an interrupted run left is written
         // over, not trusted.
         #[rustfmt::skip]
         step(recipe, name(list), &[
             &python, "-m", "pip", "install", "--no-deps", "--no-compile", "--ignore-installed", "--no-input",
             "--only-binary", ":all:", "--progress-bar", "off", "--disable-pip-version-check",
-            "--requirement", &script(list),
+            "--requirement", &path,
         ])?;
         File::create(mark(list)).map_err(|error| Trouble::Failed(format!("cannot mark a step: {error}")))?;
     }
-    step(recipe, "cpu-only", &[&python, &script("cpu_only.py")])?;
-    let policies = recipe.directory.join("policies").display().to_string();
-    step(recipe, "policies", &[&python, &script("make_policies.py"), &policies])
+    for (name, argv) in (blueprint.finish)(recipe) {
+        let argv: Vec<_> = argv.iter().map(String::as_str).collect();
+        step(recipe, name, &argv)?;
+    }
+    Ok(())
 }
 
 /// Runs one step to its end.
@@ -230,9 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn every_source_of_the_recipe_exists() {
+    fn every_source_of_every_blueprint_exists() {
         let python = Python { path: "/usr/bin/python3.11".into(), version: "3.11.9".to_owned() };
-        assert!(key(&python).is_ok());
+        for blueprint in [&crate::real::BLUEPRINT] {
+            assert!(key(blueprint, &python).is_ok(), "{}", blueprint.name);
+        }
     }
 
     #[test]

@@ -9,28 +9,28 @@ use std::process::{Child, ExitStatus, Stdio};
 use crate::process;
 
 /// Variables of a process beyond, or in place of, our own.
-pub(super) type Environment = BTreeMap<String, String>;
+pub(crate) type Environment = BTreeMap<String, String>;
 
 /// What to run.
-pub(super) struct Job<'a> {
+pub(crate) struct Job<'a> {
     /// How to speak of it.
-    pub(super) name: &'a str,
-    pub(super) argv: &'a [String],
-    pub(super) environment: &'a Environment,
+    pub(crate) name: &'a str,
+    pub(crate) argv: &'a [String],
+    pub(crate) environment: &'a Environment,
     /// Whether it sees our environment, too.
-    pub(super) inherit: bool,
+    pub(crate) inherit: bool,
 }
 
 /// A running process with everything that it started. Dropping it ends them all and waits for that.
-pub(super) struct Leash {
-    pub(super) name: String,
-    pub(super) pid: u32,
-    pub(super) log: PathBuf,
+pub(crate) struct Leash {
+    pub(crate) name: String,
+    pub(crate) pid: u32,
+    pub(crate) log: PathBuf,
     child: Child,
 }
 
 /// The command that holds a process on a leash; the log and the process's own command follow it.
-pub(super) fn command(python: &Path) -> Vec<String> {
+pub(crate) fn command(python: &Path) -> Vec<String> {
     let script = process::root().join("xtask/real").join("leash.py");
     // Isolated and without site packages: it starts in 10 ms, whatever is installed.
     [python.display().to_string(), "-I".to_owned(), "-S".to_owned(), script.display().to_string()].into()
@@ -38,7 +38,7 @@ pub(super) fn command(python: &Path) -> Vec<String> {
 
 impl Leash {
     /// Starts a job, which writes to a log of its name.
-    pub(super) fn start(python: &Path, logs: &Path, job: &Job<'_>) -> Result<Self, String> {
+    pub(crate) fn start(python: &Path, logs: &Path, job: &Job<'_>) -> Result<Self, String> {
         let log = logs.join(format!("{}.log", job.name));
         let describe = |error: std::io::Error| format!("cannot start {}: {error}", job.name);
         let leash = command(python);
@@ -62,12 +62,12 @@ impl Leash {
     }
 
     /// Its exit status, if it has ended by itself.
-    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, String> {
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, String> {
         self.child.try_wait().map_err(|error| format!("cannot watch {}: {error}", self.name))
     }
 
     /// Waits until it ends by itself.
-    pub(super) fn wait(&mut self) -> Result<ExitStatus, String> {
+    pub(crate) fn wait(&mut self) -> Result<ExitStatus, String> {
         // `Child::wait` would close the input, and with it end the process.
         let input = self.child.stdin.take();
         let status = self.child.wait().map_err(|error| format!("cannot wait for {}: {error}", self.name));
@@ -76,7 +76,7 @@ impl Leash {
     }
 
     /// The end of its log, for a person.
-    pub(super) fn tail(&self, lines: usize) -> String {
+    pub(crate) fn tail(&self, lines: usize) -> String {
         let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let all: Vec<_> = text.lines().collect();
@@ -85,7 +85,7 @@ impl Leash {
     }
 
     /// Asks it to end, without waiting.
-    pub(super) fn let_go(&mut self) {
+    pub(crate) fn let_go(&mut self) {
         drop(self.child.stdin.take());
     }
 }
@@ -101,8 +101,8 @@ impl Drop for Leash {
 
 #[cfg(test)]
 mod tests {
-    use super::super::python;
     use super::*;
+    use crate::python;
 
     fn shell(name: &str, script: &str) -> Leash {
         let argv = ["sh".to_owned(), "-c".to_owned(), script.to_owned()];

@@ -3,7 +3,10 @@
 
 mod check;
 mod ci;
+mod environment;
+mod leash;
 mod process;
+mod python;
 mod real;
 mod stopwatch;
 mod test;

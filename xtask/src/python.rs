@@ -5,15 +5,15 @@ use std::process::{Command, Stdio};
 
 /// An interpreter.
 #[derive(Debug)]
-pub(super) struct Python {
+pub(crate) struct Python {
     /// The program itself, not a wrapper that chooses one.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// As `3.11.9`.
-    pub(super) version: String,
+    pub(crate) version: String,
 }
 
 /// The interpreter for which the recipe's packages are pinned, or why there is none.
-pub(super) fn find() -> Result<Python, String> {
+pub(crate) fn find() -> Result<Python, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err("the pinned packages exist for Linux on x86-64 only".to_owned());
     }
@@ -28,7 +28,7 @@ pub(super) fn find() -> Result<Python, String> {
 
 /// Any interpreter.
 #[cfg(test)]
-pub(super) fn any() -> Option<PathBuf> {
+pub(crate) fn any() -> Option<PathBuf> {
     ask("python3", "select").map(|python| python.path)
 }
 
@@ -43,7 +43,7 @@ fn ask(name: &str, modules: &str) -> Option<Python> {
 }
 
 /// The first of the tools that does not start.
-pub(super) fn missing_tool<'a>(tools: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn missing_tool<'a>(tools: &[&'a str]) -> Option<&'a str> {
     tools.iter().copied().find(|tool| {
         let mut command = Command::new(tool);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

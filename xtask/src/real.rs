@@ -1,9 +1,7 @@
 //! `cargo xtask real`: the command against a real Dynamo stack on this machine's CPU.
 
 mod commands;
-mod leash;
-mod prepare;
-mod python;
+mod recipe;
 mod stack;
 mod wire;
 
@@ -11,8 +9,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::environment::{self, Prepared};
 use crate::{Verb, process};
-use prepare::Prepared;
+pub(crate) use recipe::BLUEPRINT;
 use stack::{Stack, Topology};
 
 /// The verb.
@@ -43,7 +42,7 @@ enum Task {
 
 fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let (task, topology) = parse(arguments)?;
-    let recipe = match prepare::prepare() {
+    let recipe = match environment::prepare(&BLUEPRINT) {
         Ok(Prepared::Ready(recipe)) => recipe,
         Ok(Prepared::Unavailable(why)) => {
             println!("skipped: {why}");

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::leash::Environment;
-use super::prepare::Recipe;
+use crate::environment::Recipe;
+use crate::leash::Environment;
 use crate::process;
 
 /// The name under which every worker of the stack serves.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::commands::{self, Kind, MODEL, NAMESPACE};
-use super::leash::{self, Environment, Job, Leash};
-use super::prepare::Recipe;
 use super::wire;
+use crate::environment::Recipe;
+use crate::leash::{self, Environment, Job, Leash};
 use crate::stopwatch::Stopwatch;
 
 /// Importing torch and vLLM three times in a row is nearly all of it; a busy machine takes its time.
