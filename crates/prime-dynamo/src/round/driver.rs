@@ -95,6 +95,7 @@ pub async fn run(
         };
 
         let phase = state.phase();
+        let stopped = matches!(event, Event::Interrupted);
         // Kept where this event may be the last that the phase waits for.
         let last = state.owed() <= 1 || matches!(event, Event::DeadlinePassed { .. });
         let before = last.then(|| state.clone());
@@ -130,6 +131,11 @@ pub async fn run(
         if state.phase() != phase {
             watch.enter(state.phase(), entered);
             drain = None;
+        }
+        if stopped && state.phase() == Phase::Resolving {
+            // A reading of discovery changes nothing: nobody needs to wait for its end.
+            calls.clear();
+            queue.push_back(Event::NotResolved { why: "stopped before the set was complete".to_owned() });
         }
         for action in next.actions {
             match action {

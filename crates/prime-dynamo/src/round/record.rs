@@ -149,7 +149,7 @@ impl RoundRecord {
             End::AbortedClean(_) => exit::FINDING,
             End::Closed(_) => exit::CLOSED,
             End::Refused(report) => {
-                let late = report.failures.iter().any(|failure| {
+                let late = report.failures.first().is_some_and(|failure| {
                     failure.phase == Phase::Resolving
                         && matches!(
                             failure.cause,

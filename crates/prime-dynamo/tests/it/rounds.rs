@@ -339,6 +339,23 @@ async fn an_interrupt_while_an_engine_drains_awaits_the_drain_and_resumes_all() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_interrupt_while_the_fleet_is_incomplete_does_not_wait_for_it() {
+    let fleet = MemoryFleet::start(FleetPlan::new(2, 2));
+    let mut plan = fleet.round(1);
+    plan.expectation.world_size = std::num::NonZeroU32::new(6).expect("six");
+    let interrupt = Notify::new();
+    let stop = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        interrupt.notify_one();
+    };
+    let start = tokio::time::Instant::now();
+    let mut silent = Silent;
+    let (record, ()) = tokio::join!(fleet.run_until(&plan, &mut silent, &interrupt), stop);
+    assert_eq!((record.result, record.exit_code()), ("refused", 1), "{}", record.end);
+    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stuck_pause_ends_at_its_own_deadline_and_the_others_go_on() {
     let fleet = MemoryFleet::start(FleetPlan::new(3, 1).with_fault(Fault::StuckPause.preset(1)));
     let plan = fleet.round(1);
