@@ -329,6 +329,11 @@ impl AttemptTable {
         self.slots.get(slot).is_some_and(|slot| slot.retired)
     }
 
+    /// Forgets a slot. Whoever calls this remembers elsewhere that the slot is filled.
+    pub fn forget(&mut self, slot: &str) {
+        self.slots.remove(slot);
+    }
+
     /// The attempts of a slot that have not ended, to cancel them once its sample is there.
     pub fn unfinished(&self, slot: &str) -> impl Iterator<Item = (u64, u32)> {
         self.slots

@@ -2,6 +2,10 @@
 
 // `cfg(test)` tells clippy that every function here is test code.
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
 mod attempts;
+#[cfg(test)]
+mod claims;
 #[cfg(test)]
 mod names;
