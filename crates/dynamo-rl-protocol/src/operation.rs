@@ -107,10 +107,18 @@ impl fmt::Display for Operation {
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceClass {
     /// The engine said that the operation ended well.
+    ///
+    /// It proves that the call was understood. The right answer over the wrong weights looks the same.
     Status,
     /// The engine repeats a version label that only this round wrote.
+    ///
+    /// It proves that the engine process is the one that was updated: a restarted one loses the label.
+    /// The weights below it can still be others.
     Label,
-    /// Its tokens or logprobs changed as a new policy changes them.
+    /// The engine's tokens or logprobs changed as a new policy changes them.
+    ///
+    /// One greedy completion before the round and one after it, compared bit by bit with each other and
+    /// with those of its peers. It counts together with the label only.
     Probe,
     /// Each rank reported the tensors, bytes and digest that it received.
     Receipt,
