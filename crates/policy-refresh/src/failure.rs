@@ -193,7 +193,7 @@ pub enum Cause {
     /// Running requests end before the drain deadline.
     #[error("running requests did not end before the drain deadline")]
     DrainDeadline,
-    /// The operator asked to stop.
+    /// A round runs to its end unless the operator stops it.
     #[error("interrupted by the operator")]
     Interrupted,
 }
