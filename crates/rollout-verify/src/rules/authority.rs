@@ -35,9 +35,13 @@ fn model(case: &Case<'_>, sheet: &mut Sheet) {
                 _ if case.profile.model == Need::Always => Need::Always,
                 _ => Need::WhenGiven,
             };
-            let finding =
-                Finding::new(Rule::ModelMismatch).expected(asked.or(known).unwrap_or("a model")).got("none");
-            sheet.absent(need, asked.is_some() && need != Need::Always, finding.unverifiable());
+            match (need, asked.or(known)) {
+                (Need::WhenGiven, _) | (Need::WhenRequested, None) => sheet.unchecked(Rule::ModelMismatch),
+                (_, expected) => {
+                    let finding = Finding::new(Rule::ModelMismatch).unverifiable();
+                    sheet.find(finding.expected(expected.unwrap_or("a model")).got("none"));
+                }
+            }
         }
     }
     if let (Some(asked), Some(known)) = (asked, known)

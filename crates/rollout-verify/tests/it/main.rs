@@ -2,10 +2,20 @@
 
 // `cfg(test)` tells clippy that every function here is test code.
 #[cfg(test)]
-mod admission;
+mod argued;
 #[cfg(test)]
-mod attempts;
+mod ends;
 #[cfg(test)]
-mod claims;
+mod fixture;
+#[cfg(test)]
+mod made;
 #[cfg(test)]
 mod names;
+#[cfg(test)]
+mod prompts;
+#[cfg(test)]
+mod shape;
+#[cfg(test)]
+mod streams;
+#[cfg(test)]
+mod verdicts;
