@@ -40,6 +40,25 @@ fn gate_not_closed() {
 }
 
 #[test]
+fn gate_not_opened_over_proven_engines() {
+    let ended = run(spec(), on(Action::OpenGate, Event::GateFailed { why: "no".into() }));
+    let failure = first(&ended, "closed", Phase::Opening);
+    assert_eq!(failure.cause, Cause::GateNotOpened { why: "no".into() });
+    assert_eq!(failure.next, NextStep::CheckGate { target: "v13".into() });
+    assert!(ended.end.report().engines.iter().all(|engine| engine.proven));
+}
+
+#[test]
+fn evidence_unreachable_before_anything_is_asked() {
+    let (required, reachable) = (EvidenceClass::Probe, EvidenceClass::Label);
+    let ended = run(Spec { required, reachable, ..spec() }, |_, _| Script::Well);
+    let failure = first(&ended, "refused", Phase::Idle);
+    assert_eq!(failure.cause, Cause::EvidenceUnreachable { required, reachable });
+    assert_eq!(failure.next, NextStep::AcceptEvidence { target: "v13".into(), reachable });
+    assert!(matches!(ended.actions[..], [Action::End(_)]));
+}
+
+#[test]
 fn not_resolved_and_deadline_passed() {
     let ended = run(spec(), on(Action::Resolve, Event::NotResolved { why: "no-workers".into() }));
     let failure = first(&ended, "refused", Phase::Resolving);
@@ -230,7 +249,7 @@ fn mixed_before_and_not_what_was_open_keep_the_gate_closed() {
 }
 
 #[test]
-fn back_is_unprovable_without_probes() {
+fn back_unprovable_without_probes() {
     let class = EvidenceClass::Label;
     let lowered = Spec { required: class, reachable: class, ..spec() };
     let ended = run(lowered, when(Call::Pause, Reply::Pause(refused())));

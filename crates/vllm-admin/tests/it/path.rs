@@ -86,7 +86,7 @@ fn a_sidecar_cannot_take_the_disk_path_and_every_missing_route_is_named() {
 }
 
 #[test]
-fn every_engine_that_falls_short_is_named_and_no_other() {
+fn partial_capability_names_every_engine_that_falls_short_and_no_other() {
     // One of the four announces no system_url, so its routes cannot be reached.
     let engines = engines(SEVERAL, 7);
     assert_eq!(engines.len(), 4);
@@ -100,6 +100,7 @@ fn every_engine_that_falls_short_is_named_and_no_other() {
     assert_eq!(named, without);
     assert_eq!(named.len(), 1);
     let rejection = rejections.iter().next().unwrap();
+    assert_eq!(rejection.code, Code::PartialCapability);
     assert_eq!(rejection.field.as_deref(), Some("system_url"));
     for engine in &engines {
         assert_eq!(dialects(engine).is_empty(), engine.system_url().is_none(), "{}", engine.identity());
