@@ -1,6 +1,7 @@
 //! Every developer command of prime-dynamo: `cargo xtask <verb>`, one file a verb.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what developer commands do")]
 
+mod bench;
 mod check;
 mod ci;
 mod environment;
@@ -27,7 +28,7 @@ struct Verb {
 }
 
 /// Every verb, in the order in which a day of work meets them.
-const VERBS: &[Verb] = &[check::VERB, test::VERB, real::VERB, ci::VERB];
+const VERBS: &[Verb] = &[check::VERB, test::VERB, real::VERB, bench::VERB, ci::VERB];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

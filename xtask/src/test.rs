@@ -25,6 +25,7 @@ suites, in this order:
   workspace     cargo test --workspace, documentation tests included
   alone         every library by itself, without default features
   demo          the demo of the release build, then the demo of every fault it knows
+  bench         cargo xtask bench --smoke: every contender works, and the peers judge as we do
   real          cargo xtask real, against real peers; prepared in the background while cargo compiles
 
 The last line counts tests: N passed, M failed, K skipped. A step that reports no tests counts as one;

@@ -49,6 +49,7 @@ pub(super) const ALL: &[Suite] = &[
     Suite { name: "workspace", run: workspace },
     Suite { name: "alone", run: alone },
     Suite { name: "demo", run: demo },
+    Suite { name: "bench", run: bench },
     Suite { name: "real", run: real },
 ];
 
@@ -80,6 +81,13 @@ fn demo() -> Result<(Tally, Verdict), String> {
     let faults = fault_names(&String::from_utf8_lossy(&list))?;
     let faults = faults.iter().map(|fault| command(&["--fault", fault]));
     steps(std::iter::once(command(&[])).chain(faults))
+}
+
+/// The verb `bench`, which measures nothing with `--smoke`; it skips as the verb `real` does.
+fn bench() -> Result<(Tally, Verdict), String> {
+    let mut command = process::program(this_binary()?);
+    command.args(["bench", "--smoke"]);
+    steps([command])
 }
 
 /// The verb `real` counts with `test result:` lines, and where a tool is missing it ends with
