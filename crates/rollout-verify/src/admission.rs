@@ -12,7 +12,7 @@ mod rules;
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String};
 
-pub use arrival::{Arrival, Decision, Incident, Judged, Mark, Refusal, VersionSpan, Workers};
+pub use arrival::{Arrival, Decision, Incident, Judged, Mark, Refusal};
 pub use evidence::{
     ClientContradiction, ClientEvidence, ClientGap, Evidence, ServerContradiction, ServerEvidence, ServerGap,
     spans_tile,

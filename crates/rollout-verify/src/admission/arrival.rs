@@ -6,33 +6,15 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Rule, Verdict,
+    Rule, Verdict, VersionSpan, Workers,
     admission::{
-        evidence::{ClientContradiction, ClientEvidence, ClientGap, ServerContradiction, ServerEvidence},
+        evidence::{
+            ClientContradiction, ClientEvidence, ClientGap, ServerContradiction, ServerEvidence, ServerGap,
+        },
         record::AdmissionRecord,
     },
     attempts::{Ended, Terminal},
 };
-
-/// One span of output tokens and the label that the engine reports for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct VersionSpan<'a> {
-    /// The label.
-    pub label: &'a str,
-    /// Its first token.
-    pub start: usize,
-    /// The token after its last.
-    pub end: usize,
-}
-
-/// The instances that an answer names, as Dynamo's `worker_id` does. Aggregated engines are named twice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Workers {
-    /// Who computed the prompt.
-    pub prefill: Option<u64>,
-    /// Who generated.
-    pub decode: Option<u64>,
-}
 
 /// One result of an attempt, as it comes in.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +28,7 @@ pub struct Arrival<'a> {
     /// The instances that the answer names.
     pub workers: Workers,
     /// The version spans that the answer carries, where it carries any.
-    pub spans: Option<&'a [VersionSpan<'a>]>,
+    pub spans: Option<&'a [VersionSpan]>,
     /// Labels read from engines **after** the answer had ended, by instance. Needed where an
     /// instance id outlives its engine.
     pub labels_after: &'a BTreeMap<u64, String>,
@@ -120,7 +102,7 @@ pub enum Refusal {
     #[error("nothing proves which version produced the tokens")]
     Unproven {
         /// What server evidence lacks.
-        server: crate::admission::ServerGap,
+        server: ServerGap,
         /// What client evidence lacks.
         client: ClientGap,
     },

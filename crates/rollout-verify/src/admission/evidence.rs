@@ -5,14 +5,17 @@
 //! engine: the result is received in the opening in which its attempt was dispatched, and every
 //! instance that served it is in the verified set. Either one is enough; both are always computed.
 
-use alloc::{borrow::ToOwned, string::String};
+use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::admission::{
-    arrival::{Arrival, VersionSpan},
-    opening::{Binding, Migration, Opening, Role, Ticket},
-    rules::{Rule, Rules},
+use crate::{
+    VersionSpan,
+    admission::{
+        arrival::Arrival,
+        opening::{Binding, Migration, Opening, Role, Ticket},
+        rules::{Rule, Rules},
+    },
 };
 
 /// How complete one family of evidence is.
@@ -46,7 +49,7 @@ pub enum ServerGap {
     /// The spans do not tile the output from this token on.
     SpanGap {
         /// The first token that no span covers, or that two do.
-        index: usize,
+        index: u64,
     },
     /// Nobody held the gate, and the result came outside its opening.
     Ungated,
@@ -61,7 +64,7 @@ pub enum ServerContradiction {
     /// From this token on the label is another than before.
     Mixed {
         /// The first token of the second label.
-        index: usize,
+        index: u64,
         /// The second label.
         label: String,
     },
@@ -119,8 +122,8 @@ pub type ClientEvidence = Evidence<ClientGap, ClientContradiction>;
 /// # Errors
 ///
 /// The first token that no span covers, or that two do.
-pub fn spans_tile(spans: &[VersionSpan<'_>], tokens: usize) -> Result<(), usize> {
-    let mut next = 0;
+pub fn spans_tile(spans: &[VersionSpan], tokens: usize) -> Result<(), u64> {
+    let (mut next, tokens) = (0, tokens as u64);
     for span in spans {
         if span.start != next || span.end <= span.start || span.end > tokens {
             return Err(next.min(span.start).min(tokens));
@@ -151,12 +154,12 @@ impl Standing<'_> {
         };
         if self.rules.on(Rule::EngineVersion) {
             // A label that is there speaks, even where others are missing.
-            if let Some(pair) = spans.windows(2).find(|pair| pair[0].label != pair[1].label) {
-                let label = pair[1].label.to_owned();
+            if let Some(pair) = spans.windows(2).find(|pair| pair[0].version != pair[1].version) {
+                let label = pair[1].version.clone();
                 return Evidence::Contradicts(ServerContradiction::Mixed { index: pair[1].start, label });
             }
-            if let Some(first) = spans.first().filter(|span| span.label != wanted) {
-                return Evidence::Contradicts(ServerContradiction::Stale { label: first.label.to_owned() });
+            if let Some(first) = spans.first().filter(|span| span.version != wanted) {
+                return Evidence::Contradicts(ServerContradiction::Stale { label: first.version.clone() });
             }
         }
         if self.rules.on(Rule::Tiling)

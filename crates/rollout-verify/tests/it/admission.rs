@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use rollout_verify::admission::{
     Admission, AdmissionRecord, Arrival, Binding, ClientContradiction, ClientGap, Decision, DispatchRefusal,
     Evidence, GateHolder, Judged, Mark, Migration, Opening, OpeningRefusal, Pin, Refusal, Role,
-    ServerContradiction, ServerGap, Ticket, VersionSpan, Workers, spans_tile,
+    ServerContradiction, ServerGap, Ticket, spans_tile,
 };
 use rollout_verify::attempts::{AttemptRefusal, Terminal};
-use rollout_verify::{Rule, Verdict};
+use rollout_verify::{Rule, Verdict, VersionSpan, Workers};
 
 pub(crate) const LABEL: &str = "v1+k3f9";
 
@@ -58,8 +58,8 @@ pub(crate) fn answer() -> Arrival<'static> {
     }
 }
 
-pub(crate) fn span(label: &str, start: usize, end: usize) -> VersionSpan<'_> {
-    VersionSpan { label, start, end }
+pub(crate) fn span(version: &str, start: u64, end: u64) -> VersionSpan {
+    VersionSpan { version: version.to_owned(), start, end }
 }
 
 pub(crate) fn claimed(judged: &Judged) -> Mark {
@@ -287,7 +287,7 @@ fn spans_tile_or_say_where_they_do_not() {
         (&[(0, 2), (3, 5)], 5, Err(2)),
         (&[(0, 2), (2, 2), (2, 5)], 5, Err(2)),
         (&[(0, 6)], 5, Err(0)),
-        (&[(0, usize::MAX)], 5, Err(0)),
+        (&[(0, u64::MAX)], 5, Err(0)),
         (&[(3, 1)], 5, Err(0)),
     ] {
         let spans: Vec<_> = spans.iter().map(|&(start, end)| span("v", start, end)).collect();
@@ -297,7 +297,7 @@ fn spans_tile_or_say_where_they_do_not() {
 
 proptest! {
     #[test]
-    fn spans_that_tile_cover_each_token_once(cuts in prop::collection::vec(0usize..6, 0..6), tokens in 0usize..8) {
+    fn spans_that_tile_cover_each_token_once(cuts in prop::collection::vec(0u64..6, 0..6), tokens in 0u64..8) {
         let mut start = 0;
         let spans: Vec<_> = cuts.iter().map(|length| { let s = span("v", start, start + length); start += length; s }).collect();
         let once = (0..tokens.max(start)).all(|token| {
@@ -305,6 +305,6 @@ proptest! {
             covering == 1 && token < tokens
         });
         let expected = once && start == tokens && cuts.iter().all(|&length| length > 0);
-        prop_assert_eq!(spans_tile(&spans, tokens).is_ok(), expected);
+        prop_assert_eq!(spans_tile(&spans, usize::try_from(tokens).unwrap()).is_ok(), expected);
     }
 }

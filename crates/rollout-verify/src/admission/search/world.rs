@@ -9,10 +9,10 @@ use alloc::{
 };
 
 use crate::{
-    Verdict,
+    Verdict, VersionSpan, Workers,
     admission::{
         Admission, AdmissionRecord, Arrival, Binding, Decision, GateHolder, Mark, Migration, Opening, Pin,
-        Role, Ticket, VersionSpan, Workers,
+        Role, Ticket,
         rules::{Rule, Rules},
     },
     attempts::Terminal,
@@ -301,7 +301,10 @@ impl World {
     pub(super) fn arrive(&mut self, at: usize) {
         let sent = self.sent[at].clone();
         let labels = sent.labels.map(Label::text);
-        let span = |token: usize| VersionSpan { label: &labels[token], start: token, end: token + 1 };
+        let span = |token: usize| {
+            let start = token as u64;
+            VersionSpan { version: labels[token].clone(), start, end: start + 1 }
+        };
         // Whoever took a request over reports only its own tokens.
         let spans = if sent.migrated { Vec::from([span(1)]) } else { Vec::from([span(0), span(1)]) };
         let [prefill, decode] = sent.served_by;
