@@ -18,6 +18,7 @@ mod read;
 mod record;
 mod report;
 mod request;
+pub mod routed_experts;
 mod rule;
 mod rules;
 mod sse;

@@ -14,6 +14,8 @@ mod names;
 #[cfg(test)]
 mod prompts;
 #[cfg(test)]
+mod routed_experts;
+#[cfg(test)]
 mod shape;
 #[cfg(test)]
 mod streams;
