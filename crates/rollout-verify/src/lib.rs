@@ -12,6 +12,7 @@ mod answer;
 pub mod attempts;
 mod base64;
 mod case;
+mod drift;
 mod literal;
 mod profile;
 mod read;
@@ -29,6 +30,7 @@ mod verify;
 
 pub use answer::{VersionSpan, Workers};
 pub use base64::{NotBase64, decode_base64};
+pub use drift::{Drift, DriftError, DriftReport};
 pub use profile::{Limits, Need, Profile};
 pub use record::{AttemptLabel, Body, Interface, Known, Record, RecordError, Server, ServerKind};
 pub use report::{Finding, Report, Verdict};

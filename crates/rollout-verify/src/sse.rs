@@ -190,7 +190,7 @@ impl SseDecoder {
         match field {
             "data" => {
                 let max = self.limits.max_event_bytes;
-                if self.data.len() + value.len() + 1 > max {
+                if self.data.len() + usize::from(self.has_data) + value.len() > max {
                     return Err(SseError::EventTooLong { max });
                 }
                 if self.has_data {

@@ -26,6 +26,7 @@ pub(crate) fn read(file: &str) -> Vec<u8> {
 }
 
 /// One exchange, owned, so that records can borrow from it.
+#[derive(Clone)]
 pub(crate) struct Exchange {
     pub(crate) name: String,
     pub(crate) interface: Interface,

@@ -114,7 +114,7 @@ fn nothing_follows_an_end() {
     twice.extend_from_slice(b"data: [DONE]\n\n");
     broke(&run(&record, &twice), Rule::StreamTruncated);
     let mut early = b"data: [DONE]\n\n".to_vec();
-    early.extend_from_slice(&stream_of(&[end.clone()]));
+    early.extend_from_slice(&stream_of(std::slice::from_ref(&end)));
     broke(&run(&record, &early), Rule::StreamTruncated);
     // The opposite: the counts, and an empty event of the ended choice.
     let usage =
