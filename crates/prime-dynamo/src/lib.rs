@@ -1,13 +1,18 @@
 #![doc = include_str!("../README.md")]
 
+mod arguments;
 pub mod cli;
 mod command;
+pub mod config;
+mod configuration;
 mod connection;
 pub mod exit;
+mod flags;
 mod fleet_document;
 mod nonce;
 mod output;
 pub mod round;
+mod settings;
 mod span;
 
 pub use fleet_document::{EngineRow, FleetDocument};

@@ -7,7 +7,7 @@ use std::io;
 use dynamo_rl_protocol::clean;
 use serde::Serialize;
 
-use crate::cli::Format;
+use crate::flags::Format;
 
 /// Escapes every character that could hide or reorder what a reader sees, except line ends.
 fn visible(text: &str) -> String {

@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+pub(crate) mod config;
 #[cfg(feature = "sim")]
 pub(crate) mod demo;
 mod next_command;

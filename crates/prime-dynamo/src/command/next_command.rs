@@ -2,21 +2,21 @@
 
 use policy_refresh::NextStep;
 
-use crate::cli::RefreshArgs;
+use crate::settings::{RefreshSettings, Secret};
 
 /// The command to type, where the step has one. `typed` is the command line of this process,
 /// without the program's name.
-pub(super) fn next_command(step: &NextStep, typed: &[String], arguments: &RefreshArgs) -> Option<String> {
+pub(super) fn next_command(step: &NextStep, typed: &[String], settings: &RefreshSettings) -> Option<String> {
     // Only what has a command gets one; which command it is decides how much of the line it keeps.
     step.command()?;
     let words = match step {
-        NextStep::CheckDiscovery { .. } => workers(arguments),
+        NextStep::CheckDiscovery { .. } => workers(settings),
         NextStep::AcceptEvidence { reachable, .. } => {
             let mut words = without(typed, "--accept-evidence");
             words.extend(["--accept-evidence".to_owned(), reachable.name().to_owned()]);
             words
         }
-        NextStep::RestartEngines { .. } => changing(typed),
+        NextStep::RestartEngines { .. } => changing(typed, settings.same_policy),
         _ => typed.to_vec(),
     };
     let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
@@ -24,8 +24,8 @@ pub(super) fn next_command(step: &NextStep, typed: &[String], arguments: &Refres
 }
 
 /// The same fleet, looked at.
-fn workers(arguments: &RefreshArgs) -> Vec<String> {
-    let discovery = &arguments.discovery;
+fn workers(settings: &RefreshSettings) -> Vec<String> {
+    let discovery = &settings.discovery;
     let mut words = vec!["workers".to_owned()];
     let mut flag = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -36,7 +36,13 @@ fn workers(arguments: &RefreshArgs) -> Vec<String> {
     flag("--model", Some(discovery.model.clone()));
     flag("--inference-world-size", Some(discovery.inference_world_size.to_string()));
     flag("--namespace", discovery.namespace.clone());
-    flag("--discovery-token-env", discovery.discovery_token_env.clone());
+    match &discovery.discovery_token {
+        Some(Secret::Variable { name, .. }) => flag("--discovery-token-env", Some(name.clone())),
+        Some(Secret::File { path, .. }) => {
+            flag("--discovery.token-file", Some(path.display().to_string()));
+        }
+        None => {}
+    }
     for allowance in &discovery.allow_endpoint {
         flag("--allow-endpoint", Some(allowance.to_string()));
     }
@@ -44,8 +50,14 @@ fn workers(arguments: &RefreshArgs) -> Vec<String> {
 }
 
 /// The line for engines that restarted: what they hold then is not the policy of before.
-fn changing(typed: &[String]) -> Vec<String> {
-    typed.iter().filter(|word| *word != "--same-policy").cloned().collect()
+fn changing(typed: &[String], same_policy: bool) -> Vec<String> {
+    let is_flag = |word: &&String| *word == "--same-policy";
+    let mut words: Vec<String> = typed.iter().filter(|word| !is_flag(word)).cloned().collect();
+    // What a file, a variable or a dotted flag says, only a later flag takes back.
+    if same_policy && !typed.iter().any(|word| is_flag(&word)) {
+        words.push("--refresh.same-policy=false".to_owned());
+    }
+    words
 }
 
 /// The line without one flag and its value, in both spellings.
@@ -85,7 +97,11 @@ mod tests {
     #[test]
     fn restarted_engines_are_not_refreshed_to_the_same_policy() {
         let typed = ["refresh", "--same-policy", "--to", "v1"].map(str::to_owned);
-        assert_eq!(changing(&typed), ["refresh", "--to", "v1"]);
+        assert_eq!(changing(&typed, true), ["refresh", "--to", "v1"]);
+        // Where a file says it, only a flag takes it back.
+        let typed = ["refresh", "@f.toml"].map(str::to_owned);
+        assert_eq!(changing(&typed, true), ["refresh", "@f.toml", "--refresh.same-policy=false"]);
+        assert_eq!(changing(&typed, false), ["refresh", "@f.toml"]);
     }
 
     #[test]

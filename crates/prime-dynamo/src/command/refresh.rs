@@ -12,22 +12,34 @@ use tokio::sync::Notify;
 use vllm_admin::Label;
 use vllm_admin::discovery::Progress;
 
+use super::config::refuse;
 use super::next_command::next_command;
 use super::workers::{Reach, show_progress};
-use crate::cli::{Format, RefreshArgs};
+use crate::arguments::Arguments;
+use crate::flags::{Format, RefreshArgs};
 use crate::nonce::nonce;
 use crate::round::{self, Deadlines, Go, Observer, Planes, ProbePlan, RoundPlan, RoundRecord, outcome_text};
-use crate::{connection, exit, output};
+use crate::settings::{self, RefreshSettings};
+use crate::{configuration, connection, exit, output};
 
 /// The most that is read of a policy's `config.json`.
 const CONFIG_BYTES: u64 = 1024 * 1024;
 
 /// Runs the verb and returns its exit code. `typed` is the command line, for the next command.
-pub(crate) async fn run(arguments: &RefreshArgs, typed: &[String]) -> u8 {
-    match refresh(arguments).await {
+pub(crate) async fn run(wanted: &RefreshArgs, arguments: &Arguments, typed: &[String]) -> u8 {
+    let settings =
+        configuration::resolve(arguments, &wanted.keys.0).and_then(|resolved| settings::refresh(&resolved));
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(problems) => {
+            refuse(&problems);
+            return exit::USAGE;
+        }
+    };
+    match refresh(&settings, wanted.step).await {
         Ok(mut record) => {
-            record.next.command = next_command(&record.next.step, typed, arguments);
-            match arguments.discovery.format {
+            record.next.command = next_command(&record.next.step, typed, &settings);
+            match wanted.format {
                 Format::Human => output::result(&human(&record)),
                 format => output::json(&record, format),
             }
@@ -40,48 +52,43 @@ pub(crate) async fn run(arguments: &RefreshArgs, typed: &[String]) -> u8 {
     }
 }
 
-async fn refresh(arguments: &RefreshArgs) -> Result<RoundRecord, String> {
-    if arguments.discovery.from.is_some() {
-        return Err("--from judges a recorded document; a refresh needs the listener itself".to_owned());
-    }
+async fn refresh(settings: &RefreshSettings, step: bool) -> Result<RoundRecord, String> {
     let text = |problem: connection::BadConnection| problem.to_string();
-    let reach = Reach::new(&arguments.discovery).map_err(text)?;
-    let frontend = connection::named("--frontend-url", &arguments.frontend_url).map_err(text)?;
+    let reach = Reach::new(&settings.discovery).map_err(text)?;
+    let frontend = connection::named("--frontend-url", &settings.frontend_url).map_err(text)?;
     let policy = reach.expectation.endpoint_policy.clone();
     // Two clients: what the operator named is trusted by its name, what a peer announced is not.
     let named = Credentials {
-        request: connection::token("--frontend-token-env", arguments.frontend_token_env.as_ref())
-            .map_err(text)?,
+        request: connection::token(settings.frontend_token.as_ref()).map_err(text)?,
         discovery: reach.token,
         administration: None,
     };
     let announced = Credentials {
-        administration: connection::token("--admin-token-env", arguments.admin_token_env.as_ref())
-            .map_err(text)?,
+        administration: connection::token(settings.admin_token.as_ref()).map_err(text)?,
         ..Credentials::default()
     };
     let named = connection::named_client(&policy, &[&reach.discovery, &frontend], named).map_err(text)?;
     let announced = connection::client(policy, announced).map_err(text)?;
 
-    let directory = arguments.source.to_str().ok_or("the policy directory's name is not UTF-8")?.to_owned();
+    let directory = settings.source.to_str().ok_or("the policy directory's name is not UTF-8")?.to_owned();
     let plan = RoundPlan {
         number: 1,
         run_id: format!("run-{}", nonce().map_err(|problem| problem.to_string())?),
-        label: label(arguments.to)?,
+        label: label(settings.to)?,
         discovery_url: reach.url,
         frontend,
         expectation: reach.expectation,
         schedule: reach.schedule,
         directory,
-        accept_evidence: arguments.accept_evidence,
-        same_policy: arguments.same_policy,
-        expect_ids: arguments.expect_ids.clone(),
-        vocab_size: arguments.vocab_size.or_else(|| vocab_size(&arguments.source)),
-        probe: ProbePlan { prompt: arguments.probe_prompt.clone(), max_tokens: arguments.probe_tokens },
+        accept_evidence: settings.accept_evidence,
+        same_policy: settings.same_policy,
+        expect_ids: settings.expect_ids.clone(),
+        vocab_size: settings.vocab_size.or_else(|| vocab_size(&settings.source)),
+        probe: ProbePlan { prompt: settings.probe_prompt.clone(), max_tokens: settings.probe_tokens },
         deadlines: Deadlines {
-            drain: arguments.drain_deadline,
-            update: arguments.update_deadline,
-            call: arguments.call_deadline,
+            drain: settings.drain_deadline,
+            update: settings.update_deadline,
+            call: settings.call_deadline,
         },
     };
     if let Some(ids) = &plan.expect_ids {
@@ -89,7 +96,7 @@ async fn refresh(arguments: &RefreshArgs) -> Result<RoundRecord, String> {
     }
     let planes = Planes { discovery: &named, request: &named, administration: &announced };
     let interrupt = Notify::new();
-    let mut terminal = Terminal::new(arguments.step);
+    let mut terminal = Terminal::new(step);
     let round = round::run(&plan, planes, &mut terminal, &interrupt);
     tokio::select! {
         record = round => Ok(record),

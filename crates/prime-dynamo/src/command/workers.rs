@@ -12,11 +12,14 @@ use rank_topology::RankPlan;
 use tokio::time::timeout;
 use vllm_admin::discovery::{self, Ended, Progress, Schedule, Unresolved};
 
-use crate::cli::{DiscoveryArgs, Format};
+use super::config::refuse;
+use crate::arguments::Arguments;
 use crate::connection::{self, BadConnection};
+use crate::flags::{Format, WorkersArgs};
 use crate::fleet_document::{FleetDocument, short};
+use crate::settings::{self, DiscoverySettings};
 use crate::span::show_span;
-use crate::{exit, output};
+use crate::{configuration, exit, output};
 
 /// Room for what a recording adds around a body of the largest accepted size.
 const RECORDING_BYTES: u64 = 1024 * 1024;
@@ -31,9 +34,21 @@ pub(crate) enum View {
 }
 
 /// Runs the verb and returns its exit code.
-pub(crate) async fn run(arguments: DiscoveryArgs, view: View) -> u8 {
-    let judged =
-        if arguments.from.is_some() { from_file(&arguments).await } else { from_listener(&arguments).await };
+pub(crate) async fn run(wanted: &WorkersArgs, arguments: &Arguments, view: View) -> u8 {
+    let verb = if view == View::Ranks { "ranks" } else { "workers" };
+    let settings = configuration::resolve(arguments, &wanted.keys.0)
+        .and_then(|resolved| settings::discovery(&resolved, verb, wanted.from.is_some()));
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(problems) => {
+            refuse(&problems);
+            return exit::USAGE;
+        }
+    };
+    let judged = match &wanted.from {
+        Some(path) => from_file(path, &settings).await,
+        None => from_listener(&settings).await,
+    };
     let (judged, late) = match judged {
         Ok(judged) => judged,
         Err(problem) => {
@@ -42,7 +57,7 @@ pub(crate) async fn run(arguments: DiscoveryArgs, view: View) -> u8 {
         }
     };
     let (document, code) = match judged {
-        Ok(snapshot) => match plan(&snapshot, arguments.inference_world_size) {
+        Ok(snapshot) => match plan(&snapshot, settings.inference_world_size) {
             Ok(plan) => (FleetDocument::accepted(&snapshot, &plan), exit::DONE),
             Err(problem) => {
                 output::complain(&problem);
@@ -51,10 +66,10 @@ pub(crate) async fn run(arguments: DiscoveryArgs, view: View) -> u8 {
         },
         Err(rejections) => {
             let code = if late { exit::NOT_READY } else { exit::FINDING };
-            (FleetDocument::rejected(arguments.inference_world_size, &rejections), code)
+            (FleetDocument::rejected(settings.inference_world_size, &rejections), code)
         }
     };
-    let is_written = match arguments.format {
+    let is_written = match wanted.format {
         Format::Human if !document.accepted => output::deliver(&document.rejections_text()),
         Format::Human if view == View::Ranks => output::deliver(&document.ranks_table()),
         Format::Human => output::deliver(&document.engines_table()),
@@ -72,16 +87,15 @@ pub(crate) fn plan(snapshot: &Snapshot, world_size: NonZeroU32) -> Result<RankPl
 /// A judged document, and whether a rejection means that the deadline passed.
 type Judged = Result<(Result<Snapshot, Rejections>, bool), String>;
 
-async fn from_file(arguments: &DiscoveryArgs) -> Judged {
-    let Some(path) = &arguments.from else { return Err("no file".to_owned()) };
-    let discovery = arguments
+async fn from_file(path: &Path, settings: &DiscoverySettings) -> Judged {
+    let discovery = settings
         .discovery_url
         .as_ref()
         .map(|url| connection::named("--discovery-url", url))
         .transpose()
         .map_err(|problem| problem.to_string())?;
-    let expectation = connection::expectation(arguments, discovery.as_ref());
-    let file = read_before(arguments.ready_deadline, path.clone(), expectation.limits.max_bytes)
+    let expectation = connection::expectation(settings, discovery.as_ref());
+    let file = read_before(settings.ready_deadline, path.to_owned(), expectation.limits.max_bytes)
         .await
         .map_err(|problem| format!("--from {}: {problem}", path.display()))?;
     let recorded = Recorded::parse(&file);
@@ -111,8 +125,8 @@ fn read_capped(path: &Path, max_bytes: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-async fn from_listener(arguments: &DiscoveryArgs) -> Judged {
-    let reach = Reach::new(arguments).map_err(|problem| problem.to_string())?;
+async fn from_listener(settings: &DiscoverySettings) -> Judged {
+    let reach = Reach::new(settings).map_err(|problem| problem.to_string())?;
     let client = connection::named_client(
         &reach.expectation.endpoint_policy,
         &[&reach.discovery],
@@ -126,7 +140,7 @@ async fn from_listener(arguments: &DiscoveryArgs) -> Judged {
         Ok(snapshot) => (Ok(snapshot), false),
         Err(Unresolved { rejections, ended, polls }) => {
             if ended == Ended::Deadline {
-                let waited = show_span(arguments.ready_deadline);
+                let waited = show_span(settings.ready_deadline);
                 output::progress(&format!("not ready within {waited}, after {polls} polls"));
             }
             (Err(rejections), ended == Ended::Deadline)
@@ -134,7 +148,7 @@ async fn from_listener(arguments: &DiscoveryArgs) -> Judged {
     })
 }
 
-/// Where discovery is and what it must hold, by the flags.
+/// Where discovery is and what it must hold, by the settings.
 pub(crate) struct Reach {
     pub(crate) discovery: dynamo_rl_protocol::Endpoint,
     pub(crate) url: String,
@@ -144,14 +158,14 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    pub(crate) fn new(arguments: &DiscoveryArgs) -> Result<Self, BadConnection> {
-        let text = arguments.discovery_url.as_deref().unwrap_or_default();
+    pub(crate) fn new(settings: &DiscoverySettings) -> Result<Self, BadConnection> {
+        let text = settings.discovery_url.as_deref().unwrap_or_default();
         let discovery = connection::named("--discovery-url", text)?;
         Ok(Self {
             url: connection::workers_url(&discovery),
-            expectation: connection::expectation(arguments, Some(&discovery)),
-            schedule: Schedule { deadline: arguments.ready_deadline, ..Schedule::default() },
-            token: connection::token("--discovery-token-env", arguments.discovery_token_env.as_ref())?,
+            expectation: connection::expectation(settings, Some(&discovery)),
+            schedule: Schedule { deadline: settings.ready_deadline, ..Schedule::default() },
+            token: connection::token(settings.discovery_token.as_ref())?,
             discovery,
         })
     }

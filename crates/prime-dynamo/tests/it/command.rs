@@ -156,7 +156,7 @@ fn a_token_with_a_line_break_is_refused_by_its_place() {
 }
 
 #[test]
-fn words_that_are_not_understood_are_repeated_without_user_info_and_clean() {
+fn words_that_are_not_understood_are_shown_without_user_info_and_clean() {
     let word = "http://u:canary-7f3a@h\u{1b}[2J\u{202e}:8001";
     for said in [
         prime_dynamo(&["workers", word]),
@@ -166,8 +166,9 @@ fn words_that_are_not_understood_are_repeated_without_user_info_and_clean() {
         let text = said.text();
         assert_eq!(said.code, 2, "{text}");
         assert!(!text.contains("canary-7f3a") && !text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
-        assert!(text.contains("…@h"), "{text}");
     }
+    // The configuration repeats no value at all; the command line repeats what it cannot place.
+    assert!(prime_dynamo(&["workers", word]).text().contains("…@h"));
 }
 
 #[test]
@@ -176,7 +177,7 @@ fn empty_names_are_usage() {
     for names in [&["--model", ""][..], &["--model", "m", "--namespace", ""]] {
         let said = prime_dynamo(&[&["workers"], names, &number].concat());
         assert_eq!(said.code, 2, "{}", said.text());
-        assert!(said.text().contains("a value is required"), "{}", said.text());
+        assert!(said.text().contains("is empty"), "{}", said.text());
     }
 }
 
@@ -195,7 +196,7 @@ fn a_world_size_that_no_fleet_has_is_usage_and_takes_no_memory() {
         path.to_str().expect("UTF-8"),
     ]);
     assert_eq!(said.code, 2);
-    assert!(said.text().contains("between 1 and 1048576"), "{}", said.text());
+    assert!(said.text().contains("1 to 1048576"), "{}", said.text());
 }
 
 /// A document of one row with these fields.

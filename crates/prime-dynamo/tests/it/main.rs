@@ -7,6 +7,10 @@
 
 mod command;
 mod composed;
+mod config_command;
+mod config_fence;
+mod config_files;
+mod config_layers;
 mod hostile_listener;
 mod hostile_output;
 mod memory_fleet;

@@ -16,7 +16,7 @@ use vllm_admin::discovery::{Progress, Schedule, resolve};
 use self::truth::Truth;
 use super::refresh;
 use super::workers::{plan as rank_plan, show_progress};
-use crate::cli::{DemoArgs, Format};
+use crate::flags::{DemoArgs, Format};
 use crate::fleet_document::FleetDocument;
 use crate::nonce::nonce;
 use crate::round::{self, Deadlines, Observer, Planes, ProbePlan, RoundPlan, RoundRecord};
