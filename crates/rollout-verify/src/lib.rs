@@ -26,6 +26,7 @@ mod sse;
 mod stream;
 mod text;
 mod track;
+pub mod trajectory;
 mod verify;
 
 pub use answer::{VersionSpan, Workers};

@@ -32,4 +32,6 @@ mod sse;
 #[cfg(test)]
 mod streams;
 #[cfg(test)]
+mod trajectory;
+#[cfg(test)]
 mod verdicts;
