@@ -6,7 +6,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Rule, Verdict, VersionSpan, Workers,
+    Finding, Rule, RuleGroup, SampleChoice, StreamState, Verdict, VersionSpan, Workers,
     admission::{
         evidence::{
             ClientContradiction, ClientEvidence, ClientGap, ServerContradiction, ServerEvidence, ServerGap,
@@ -32,6 +32,40 @@ pub struct Arrival<'a> {
     /// Labels read from engines **after** the answer had ended, by instance. Needed where an
     /// instance id outlives its engine.
     pub labels_after: &'a BTreeMap<u64, String>,
+}
+
+impl<'a> Arrival<'a> {
+    /// The arrival of one choice that the verifier judged.
+    ///
+    /// Who served it and under which version is left to admission, whatever the judgement found:
+    /// there the two families are weighed against each other, and a disagreement is no rejection.
+    #[must_use]
+    pub fn of(
+        judged: &'a crate::Judged,
+        choice: &'a SampleChoice,
+        labels_after: &'a BTreeMap<u64, String>,
+    ) -> Self {
+        let of_choice = |finding: &&Finding| finding.choice.is_none_or(|index| index == choice.index);
+        let findings = || judged.report.findings.iter().filter(of_choice);
+        let broke = |rule| findings().any(|finding| finding.rule == rule);
+        let terminal = match judged.stream {
+            Some(StreamState::Accepted | StreamState::Streaming | StreamState::Failed) => Terminal::Failed,
+            _ if broke(Rule::TerminalCancelled) => Terminal::Cancelled,
+            _ if broke(Rule::TerminalError) || broke(Rule::NoTerminalState) => Terminal::Failed,
+            _ => Terminal::Success,
+        };
+        let weighed_here =
+            |finding: &&Finding| matches!(finding.rule.group(), RuleGroup::Worker | RuleGroup::Attribution);
+        let verdicts = findings().filter(|finding| !weighed_here(finding)).map(|finding| finding.verdict);
+        Self {
+            terminal,
+            verdict: verdicts.max().unwrap_or(Verdict::Pass),
+            tokens: choice.ids.len(),
+            workers: judged.sample.workers.unwrap_or_default(),
+            spans: Some(choice.spans.as_slice()).filter(|spans| !spans.is_empty()),
+            labels_after,
+        }
+    }
 }
 
 /// How an admitted sample may be used.

@@ -9,7 +9,7 @@ use rollout_verify::admission::{
     ServerContradiction, ServerGap, Ticket, spans_tile,
 };
 use rollout_verify::attempts::{AttemptRefusal, Terminal};
-use rollout_verify::{Rule, Verdict, VersionSpan, Workers};
+use rollout_verify::{Limits, Profile, Record, Rule, Verdict, VersionSpan, Workers, judge};
 
 pub(crate) const LABEL: &str = "v1+k3f9";
 
@@ -273,6 +273,55 @@ fn prefill_and_decode_are_both_pinned_each_for_its_part() {
     let ticket = ticket(&mut admission);
     let judged = admission.arrive(&ticket, &Arrival { workers: workers(None, Some(10)), ..answer() });
     assert_eq!(judged.client, Evidence::Complete);
+}
+
+/// A record of vLLM's own interface, with these version spans and this end.
+fn generated(end: &str, spans: &str) -> String {
+    format!(
+        r#"{{"interface":"vllm-generate","server":{{"kind":"vllm"}},"status":200,"known":{{"version":"{LABEL}"}},
+        "request":{{"token_ids":[1],"sampling_params":{{"max_tokens":4}}}},"response":{{"choices":[
+        {{"index":0,"token_ids":[5,6,7,8],"finish_reason":"{end}","weight_versions":[{spans}]}}]}}}}"#
+    )
+}
+
+fn judged(line: &str) -> rollout_verify::Judged {
+    let record = Record::parse(line.as_bytes(), &Limits::default()).unwrap();
+    judge(&record, &Profile::default())
+}
+
+#[test]
+fn a_judged_answer_arrives_with_what_the_engine_said_of_it() {
+    let whole = judged(&generated("length", r#"{"version":"v1+k3f9","start":0,"end":4}"#));
+    let arrival = Arrival::of(&whole, &whole.sample.choices[0], &NONE_READ);
+    assert_eq!((arrival.terminal, arrival.verdict, arrival.tokens), (Terminal::Success, Verdict::Pass, 4));
+    let mut admission = open();
+    let ticket = ticket(&mut admission);
+    let judged = admission.arrive(&ticket, &arrival);
+    assert_eq!(claimed(&judged), Mark::Pure);
+    assert_eq!(judged.server, Evidence::Complete);
+}
+
+#[test]
+fn what_admission_weighs_itself_does_not_reject_beforehand() {
+    let mixed = r#"{"version":"v1+k3f9","start":0,"end":1},{"version":"v2","start":1,"end":4}"#;
+    let mixed = judged(&generated("length", mixed));
+    assert!(mixed.report.broke(Rule::VersionMixed), "{}", mixed.report);
+    let arrival = Arrival::of(&mixed, &mixed.sample.choices[0], &NONE_READ);
+    assert_eq!(arrival.verdict, Verdict::Pass);
+    let mut admission = open();
+    let ticket = admission.dispatch("s", None, true).unwrap();
+    admission.closed();
+    assert_eq!(claimed(&admission.arrive(&ticket, &arrival)), Mark::Mixed);
+}
+
+#[test]
+fn an_aborted_answer_arrives_as_cut_short() {
+    let aborted = judged(&generated("abort", r#"{"version":"v1+k3f9","start":0,"end":4}"#));
+    let arrival = Arrival::of(&aborted, &aborted.sample.choices[0], &NONE_READ);
+    assert_eq!(arrival.terminal, Terminal::Cancelled);
+    let mut admission = open();
+    let ticket = ticket(&mut admission);
+    assert_eq!(refused(admission.arrive(&ticket, &arrival)), Refusal::CutShort);
 }
 
 #[test]
