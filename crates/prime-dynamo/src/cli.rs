@@ -12,16 +12,18 @@ use crate::command::workers::View;
 use crate::exit;
 #[cfg(feature = "sim")]
 use crate::flags::DemoArgs;
-use crate::flags::{ConfigVerb, RefreshArgs, WorkersArgs};
+use crate::flags::{ConfigVerb, ExplainArgs, RefreshArgs, WorkersArgs};
 
 /// Drive an NVIDIA Dynamo inference fleet from an RL trainer without serving, or training on,
 /// anything unproven.
 #[derive(Debug, Parser)]
 #[command(name = "prime-dynamo", version, propagate_version = true, arg_required_else_help = true)]
-#[command(after_help = "Every verb but demo reads a configuration: [@ FILE ...] [--section.key VALUE ...], \
+#[command(
+    after_help = "Every verb but demo and explain reads a configuration: [@ FILE ...] [--section.key VALUE ...], \
 variables PRIME_DYNAMO_SECTION__KEY, and the files of a Prime-RL run as they stand.\n\
 Exit codes: 0 done; 1 a finding (rejected, refused, aborted-clean); 2 usage or \
-configuration; 3 not ready before the deadline; 4 the fleet is closed, operator needed.")]
+configuration; 3 not ready before the deadline; 4 the fleet is closed, operator needed."
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -41,6 +43,9 @@ enum Verb {
     /// Judge a configuration, show what it resolves to, or write a template of one.
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// Explain offline what a printed name means: a code, cause, rule, phase, dialect, evidence class,
+    /// end of a round or exit code.
+    Explain(ExplainArgs),
 }
 
 /// Runs the command with the process's arguments.
@@ -87,6 +92,11 @@ async fn dispatch(verb: Verb, arguments: &Arguments, typed: &[String]) -> u8 {
         Verb::Ranks(ranks) => command::workers::run(&ranks, arguments, View::Ranks).await,
         Verb::Refresh(refresh) => command::refresh::run(&refresh, arguments, typed).await,
         Verb::Config(config) => command::config::run(&config, arguments),
+        Verb::Explain(_) if arguments.has_configuration() => {
+            crate::output::complain("explain reads no configuration");
+            exit::USAGE
+        }
+        Verb::Explain(explain) => command::explain::run(&explain),
     }
 }
 

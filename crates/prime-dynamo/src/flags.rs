@@ -45,6 +45,17 @@ pub(crate) struct RefreshArgs {
     pub(crate) format: Format,
 }
 
+/// What is explained.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The name, as printed. Without it, every name is listed by kind.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// How the result is written to stdout.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
 /// What the demonstration shows.
 #[cfg(feature = "sim")]
 #[derive(Clone, Debug, Args)]

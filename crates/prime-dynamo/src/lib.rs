@@ -7,6 +7,7 @@ pub mod config;
 mod configuration;
 mod connection;
 pub mod exit;
+pub mod explain;
 mod flags;
 mod fleet_document;
 mod nonce;

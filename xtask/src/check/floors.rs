@@ -29,6 +29,7 @@ pub(super) const HOUSE: &[Place] = &[
             "dynamo-rl-protocol",
             "rank-topology",
             "policy-refresh",
+            "rollout-verify",
             "plane-http",
             "vllm-admin",
             "rollout-client",

@@ -3,6 +3,7 @@
 pub(crate) mod config;
 #[cfg(feature = "sim")]
 pub(crate) mod demo;
+pub(crate) mod explain;
 mod next_command;
 pub(crate) mod refresh;
 pub(crate) mod workers;

@@ -31,6 +31,7 @@ use self::tree::{Node, merge};
 pub use self::fence::{FenceRefusal, Transport};
 pub(crate) use self::keys::{KEYS, ROOT};
 pub use self::layers::{ENVIRONMENT_PREFIX, Flag, variable};
+pub(crate) use self::nearest::distance;
 pub use self::pools::Pool;
 pub use self::problem::{Problem, Why};
 pub(crate) use self::scalar::looks_like_a_variable;

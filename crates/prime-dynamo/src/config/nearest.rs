@@ -1,7 +1,7 @@
 //! The known name that a wrong one was probably meant to be.
 
 /// Edits between two names: insertion, deletion, replacement, and two neighbours exchanged.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     // Three rows are enough: an exchange looks two back.
     let mut before_last: Vec<usize> = Vec::new();
