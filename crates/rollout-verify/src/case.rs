@@ -149,6 +149,11 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// For each choice, how many logprobs of an echoed prompt stand before the generated ones.
+    pub(crate) fn echoed(&self) -> Vec<usize> {
+        self.views.iter().map(|view| view.logprobs.map_or(0, |logprobs| logprobs.skipped)).collect()
+    }
+
     pub(crate) fn behind_dynamo(&self) -> bool {
         self.kind == Some(ServerKind::Dynamo)
     }

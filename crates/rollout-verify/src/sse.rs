@@ -150,7 +150,7 @@ impl SseDecoder {
             self.after_cr = false;
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
-        while let Some(end) = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r') {
+        while let Some(end) = line_end(rest) {
             let (line, ending) = rest.split_at(end);
             rest = &ending[1..];
             if ending[0] == b'\r' {
@@ -223,6 +223,17 @@ impl SseDecoder {
         self.name.clear();
         Ok(())
     }
+}
+
+/// Where the line ends. Blocks first: looking for either byte in all of one is one vector instruction.
+fn line_end(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 32;
+    let ends = |byte: u8| byte == b'\n' || byte == b'\r';
+    let without = bytes
+        .chunks_exact(BLOCK)
+        .take_while(|block| !block.iter().fold(false, |any, &byte| any | ends(byte)));
+    let from = without.count() * BLOCK;
+    bytes[from..].iter().position(|&byte| ends(byte)).map(|at| from + at)
 }
 
 /// The byte order mark may stand before the first line.

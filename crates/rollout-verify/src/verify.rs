@@ -151,24 +151,32 @@ fn conclude(
         );
         return without_choices(sheet, stream);
     }
-    rules::check(&Case::new(record, profile, request, &answer), &mut sheet);
-    let sample = sample(&Case::new(record, profile, request, &answer));
+    let case = Case::new(record, profile, request, &answer);
+    rules::check(&case, &mut sheet);
+    let echoed = case.echoed();
+    let sample = sample(answer, &echoed);
     Judged { report: Report::new(sheet.findings, sheet.unchecked), sample, stream }
 }
 
-fn sample(case: &Case<'_>) -> Sample {
-    let choices = case.views.iter().map(|view| SampleChoice {
-        index: view.choice.index,
-        ids: view.ids.map(|ids| ids.values.clone()).unwrap_or_default(),
-        logprobs: view.logprobs.map(|logprobs| logprobs.values.to_vec()).unwrap_or_default(),
-        finish_reason: view.choice.finish.clone(),
-        spans: view.choice.spans.clone().unwrap_or_default(),
+/// What an answer holds, without the logprobs of so many echoed prompt tokens for each choice.
+fn sample(answer: Answer, echoed: &[usize]) -> Sample {
+    let choices = answer.choices.into_iter().zip(echoed).map(|(choice, &echoed)| {
+        let ids = choice.ids.or(choice.engine_ids).or(choice.logprob_ids);
+        let mut logprobs = choice.logprobs.map(|logprobs| logprobs.values).unwrap_or_default();
+        logprobs.drain(..echoed.min(logprobs.len()));
+        SampleChoice {
+            index: choice.index,
+            ids: ids.map(|ids| ids.values).unwrap_or_default(),
+            logprobs,
+            finish_reason: choice.finish,
+            spans: choice.spans.unwrap_or_default(),
+        }
     });
     Sample {
-        model: case.answer.model.clone(),
+        model: answer.model,
         choices: choices.collect(),
-        workers: case.answer.workers,
-        detailed_finish_reason: case.answer.detailed.clone(),
+        workers: answer.workers,
+        detailed_finish_reason: answer.detailed,
     }
 }
 
@@ -244,7 +252,8 @@ impl<'r> StreamVerifier<'r> {
         }
         if broken {
             // What a broken stream holds is handed out, but judging it would only repeat the breach.
-            let sample = sample(&Case::new(self.record, self.profile, &self.request, &answer));
+            let echoed = Case::new(self.record, self.profile, &self.request, &answer).echoed();
+            let sample = sample(answer, &echoed);
             let report = Report::new(self.sheet.findings, self.sheet.unchecked);
             return Judged { report, sample, stream: Some(state) };
         }

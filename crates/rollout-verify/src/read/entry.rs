@@ -7,7 +7,8 @@ use core::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
-use super::number::{Bad, Id, Ids, LogprobList, Logprobs, Number};
+use super::logprob::{LogprobList, Logprobs, Number};
+use super::number::{Bad, Id, Ids};
 use alloc::string::ToString;
 
 /// The id that a token's text names, with `return_tokens_as_token_ids`.

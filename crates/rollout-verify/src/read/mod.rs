@@ -2,6 +2,7 @@
 //! is built; text, alternatives and unknown fields are skipped.
 
 mod entry;
+pub(crate) mod logprob;
 pub(crate) mod number;
 mod openai;
 mod prompt;
@@ -17,7 +18,7 @@ use crate::literal::non_finite_literal;
 use crate::record::Interface;
 use crate::report::Finding;
 use crate::rule::Rule;
-use number::{Exact, Quick, read_number_document};
+use logprob::{Exact, Quick, read_number_document};
 
 /// One whole document.
 pub(crate) fn document(interface: Interface, bytes: &[u8]) -> Result<Answer, Finding> {

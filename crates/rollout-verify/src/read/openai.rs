@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::entry::LogprobsObject;
-use super::number::{Ids, Number};
+use super::logprob::Number;
+use super::number::Ids;
 use super::prompt::PromptList;
 use crate::answer::{Answer, Choice, StopReason, Usage, VersionSpan, Workers};
 use crate::text::{Text, label};

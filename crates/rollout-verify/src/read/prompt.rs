@@ -6,7 +6,8 @@ use core::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::number::{Bad, Number};
+use super::logprob::Number;
+use super::number::Bad;
 use crate::answer::PromptLogprobs;
 use crate::text::Text;
 use alloc::string::ToString;

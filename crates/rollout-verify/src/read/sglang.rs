@@ -12,7 +12,8 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::entry::Triples;
-use super::number::{Bad, Ids, Number};
+use super::logprob::Number;
+use super::number::{Bad, Ids};
 use super::openai::{SpanDocument, error_message, spans};
 use super::stop::Finish;
 use crate::answer::{Answer, Choice, PromptLogprobs};
