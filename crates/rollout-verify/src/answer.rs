@@ -3,7 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::read::number::{Bad, Ids, Logprobs};
+use crate::read::logprob::Logprobs;
+use crate::read::number::{Bad, Ids};
 
 /// Which policy version produced which generated tokens: `[start, end)`.
 #[derive(Clone, Debug, PartialEq, Eq)]

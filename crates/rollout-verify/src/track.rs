@@ -4,7 +4,8 @@
 use alloc::string::ToString;
 
 use crate::answer::Choice;
-use crate::read::number::{Ids, Logprobs};
+use crate::read::logprob::Logprobs;
+use crate::read::number::Ids;
 use crate::report::Finding;
 use crate::rule::Rule;
 
