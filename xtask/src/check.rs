@@ -1,10 +1,12 @@
 //! `cargo xtask check`: everything about this repository that a machine can judge without running it.
 
 mod documents;
+mod drift;
 mod floors;
 mod licences;
 mod manifests;
 pub(crate) mod metadata;
+mod named_tests;
 mod prose;
 mod purity;
 mod rust_source;
@@ -14,7 +16,7 @@ mod tools;
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::Verb;
+use crate::{Verb, process};
 use metadata::Metadata;
 use sources::Source;
 
@@ -23,7 +25,8 @@ pub(crate) const VERB: Verb = Verb {
     name: "check",
     summary: "judge formatting, lints, documentation, floors, purity, licences and the written rules",
     help: "\
---quick   leave out cargo fmt, clippy, doc and package; this is the part that `cargo test` also runs
+--quick   leave out cargo fmt, clippy, doc and package, and the pages that the command itself writes;
+          this is the part that `cargo test` also runs
 
 Every problem is printed, in a fixed order, with a hint. Exit code 1 if there is any.
 Files that git ignores are not read; new files are, before they are added.
@@ -66,6 +69,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
         problems.extend(tools::lints()?);
         problems.extend(tools::documentation()?);
         problems.extend(tools::packaging()?);
+        problems.extend(drift::pages()?);
     }
     problems.extend(cheap()?);
     for problem in &problems {
@@ -89,6 +93,8 @@ fn cheap() -> Result<Vec<Problem>, String> {
         problems.extend(check_file(source));
     }
     problems.extend(documents::check(&members, &sources));
+    problems.extend(drift::texts()?);
+    problems.extend(named_tests::check(&process::root(), &sources)?);
     Ok(problems)
 }
 

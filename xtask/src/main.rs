@@ -4,6 +4,7 @@
 mod bench;
 mod check;
 mod ci;
+mod docs;
 mod environment;
 mod leash;
 mod process;
@@ -28,7 +29,7 @@ struct Verb {
 }
 
 /// Every verb, in the order in which a day of work meets them.
-const VERBS: &[Verb] = &[check::VERB, test::VERB, real::VERB, bench::VERB, ci::VERB];
+const VERBS: &[Verb] = &[check::VERB, docs::VERB, test::VERB, real::VERB, bench::VERB, ci::VERB];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -201,7 +201,7 @@ fn lora_in_memory() {
 }
 
 #[test]
-fn nixl_is_refused_by_name() {
+fn nixl_not_spoken_is_refused_by_name() {
     refused(&sized().replace("nccl", "nixl"), FenceRefusal::Nixl, "weight_broadcast.type");
     refused("[weight_broadcast]\ntype = 'nixl'\n", FenceRefusal::Nixl, "weight_broadcast.type");
     let problem = loaded("[weight_broadcast]\ntype = 'nixl'\n").expect_err("refused").remove(0).to_string();
