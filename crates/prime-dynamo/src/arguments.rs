@@ -24,8 +24,8 @@ impl Arguments {
     }
 }
 
-/// Takes a command line apart. No verb has words of its own, so whatever follows an `@` or a dotted
-/// flag, up to the next of either or a flag, belongs to it.
+/// Takes a command line apart. No verb that reads a configuration has words of its own, so whatever
+/// follows an `@` or a dotted flag, up to the next of either or a flag, belongs to it.
 pub(crate) fn take_apart(line: impl IntoIterator<Item = OsString>) -> Arguments {
     let mut parts = Arguments::default();
     let mut line = line.into_iter().peekable();

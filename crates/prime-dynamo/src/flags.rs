@@ -77,6 +77,8 @@ pub(crate) enum ConfigVerb {
     Show(ConfigArgs),
     /// Write a file with every key in it, commented out.
     Template,
+    /// Write a JSON Schema of the file, for editors.
+    Schema,
 }
 
 /// A configuration that is looked at.

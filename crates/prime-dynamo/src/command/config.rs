@@ -1,7 +1,9 @@
 //! `config`: a configuration, judged, shown, or written as a template.
 
 use crate::arguments::Arguments;
-use crate::config::{Problem, Resolved, Shown, problems_text, resolved_table, surroundings, template};
+use crate::config::{
+    Problem, Resolved, Shown, editor_schema, problems_text, resolved_table, surroundings, template,
+};
 use crate::flags::{ConfigArgs, ConfigVerb, Format};
 use crate::{configuration, exit, output};
 
@@ -12,14 +14,17 @@ pub(crate) fn run(verb: &ConfigVerb, arguments: &Arguments) -> u8 {
             look(check, arguments, |resolved| format!("{}no problem\n", surroundings(resolved)))
         }
         ConfigVerb::Show(show) => look(show, arguments, resolved_table),
-        ConfigVerb::Template => {
-            if arguments.has_configuration() {
-                output::complain("config template takes neither files nor keys");
-                return exit::USAGE;
-            }
-            if output::deliver(&template()) { exit::DONE } else { exit::USAGE }
+        ConfigVerb::Template | ConfigVerb::Schema if arguments.has_configuration() => {
+            output::complain("what is written is the same for every configuration: leave files and keys out");
+            exit::USAGE
         }
+        ConfigVerb::Template => delivered(output::deliver(&template())),
+        ConfigVerb::Schema => delivered(output::deliver_json(&editor_schema(), Format::JsonPretty)),
     }
+}
+
+fn delivered(is_written: bool) -> u8 {
+    if is_written { exit::DONE } else { exit::USAGE }
 }
 
 /// Resolves a configuration and writes it, or what is wrong with it.

@@ -11,7 +11,6 @@ use super::typed::Typed;
 
 /// A rule of the fence that a configuration breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
 pub enum FenceRefusal {
     /// The size of the fleet is explicit: a default of 1, or a size that is read from what happens to
     /// be listed, would accept a partial fleet.

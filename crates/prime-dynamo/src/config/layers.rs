@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::depth::MAX_DEPTH;
 use super::keys::{KEYS, POOLS, ROOT, sections};
 use super::nearest::{slip, suggestion};
 use super::prime::{self, CLIENT};
@@ -92,6 +93,10 @@ fn one_underscore(name: &str) -> Option<String> {
 
 /// The full path of a key that is read, or why there is none.
 fn resolved(mut path: Vec<String>) -> Result<Vec<String>, (String, Why)> {
+    // A tree that is deeper than any file's is walked by nobody.
+    if path.len() > MAX_DEPTH {
+        return Err((path[..3].join("."), Why::TooDeep { max: MAX_DEPTH }));
+    }
     let ours = path.first().is_some_and(|first| sections().contains(&first.as_str()));
     if ours {
         path.insert(0, ROOT.to_owned());
@@ -205,6 +210,16 @@ mod tests {
         ]);
         assert_eq!(problems, []);
         assert!(tree.at("orchestrator.model.client.dynamo.enabled").is_some());
+    }
+
+    #[test]
+    fn a_flag_nests_no_deeper_than_a_file() {
+        let key = format!("{}.client.base_url", vec!["a"; 100_000].join("."));
+        let mut problems = Vec::new();
+        let words = vec!["http://h".to_owned()];
+        flags(&[Flag { name: "--a".to_owned(), key, words }], &mut problems);
+        assert_eq!(problems.iter().map(|problem| problem.why.code()).collect::<Vec<_>>(), ["too-deep"]);
+        assert_eq!(problems[0].key, "a.a.a");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod depth;
 mod derive;
+mod editor_schema;
 mod fence;
 mod keys;
 mod layers;
@@ -28,6 +29,7 @@ use std::num::NonZeroU32;
 use self::problem::OriginRow;
 use self::tree::{Node, merge};
 
+pub use self::editor_schema::editor_schema;
 pub use self::fence::{FenceRefusal, Transport};
 pub(crate) use self::keys::{KEYS, ROOT};
 pub use self::layers::{ENVIRONMENT_PREFIX, Flag, variable};

@@ -89,7 +89,14 @@ pub(crate) fn is_named(place: Place, name: &str) -> bool {
 
 /// The dotted paths of every key that is read.
 pub(crate) fn paths() -> impl Iterator<Item = String> {
-    NAMED.iter().flat_map(|(place, name, _)| place.paths().iter().map(move |path| format!("{path}.{name}")))
+    paths_with_kinds().map(|(path, _)| path)
+}
+
+/// The same, each with what it takes.
+pub(crate) fn paths_with_kinds() -> impl Iterator<Item = (String, Option<Kind>)> {
+    NAMED.iter().flat_map(|(place, name, kind)| {
+        place.paths().iter().map(move |path| (format!("{path}.{name}"), *kind))
+    })
 }
 
 /// The names that are read in any client table.

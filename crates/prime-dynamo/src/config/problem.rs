@@ -26,7 +26,6 @@ pub struct Problem {
 
 /// Why a configuration is not taken. Every reason has a name and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
 pub enum Why {
     /// A file cannot be opened or read.
     #[error("cannot be read: {0}")]

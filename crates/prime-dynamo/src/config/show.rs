@@ -151,11 +151,17 @@ pub(crate) fn surroundings(resolved: &Resolved) -> String {
     text
 }
 
+/// Problems that people are shown.
+const SHOWN_PROBLEMS: usize = 100;
+
 /// Problems, one after the other.
 pub(crate) fn problems(problems: &[Problem]) -> String {
     let mut text = String::new();
-    for problem in problems {
+    for problem in problems.iter().take(SHOWN_PROBLEMS) {
         let _ = writeln!(text, "{problem}");
+    }
+    if problems.len() > SHOWN_PROBLEMS {
+        let _ = writeln!(text, "and more; --format json has all of them");
     }
     let _ = writeln!(text, "{} problem{}", problems.len(), if problems.len() == 1 { "" } else { "s" });
     text

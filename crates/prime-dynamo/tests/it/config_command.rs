@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fleet_sim::{FleetPlan, Shell};
 use serde_json::{Value, json};
 
 use crate::command::{Said, prime_dynamo};
@@ -171,6 +172,57 @@ fn the_template_is_a_configuration() {
     let said = prime_dynamo(&["config", "check", &format!("@{file}")]);
     assert_eq!(said.code, 0, "{}", said.text());
     assert_eq!(prime_dynamo(&["config", "template", "--refresh.to", "v1"]).code, 2);
+}
+
+/// Runs the command to its end while this process serves a fleet.
+async fn beside_a_fleet(arguments: &[&str]) -> Said {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_prime-dynamo"));
+    let output = command.args(arguments).kill_on_drop(true).output().await.expect("the command runs");
+    Said {
+        code: output.status.code().expect("the command was not killed"),
+        stdout: output.stdout,
+        stderr: output.stderr,
+    }
+}
+
+/// A Prime-RL file for a simulated fleet, with a file of ours beside it.
+fn run_files(folder: &Folder, shell: &Shell, ranks: u32) -> [String; 2] {
+    let prime = format!(
+        "[orchestrator.model.client]\nbase_url = ['{}/v1']\ndynamo_discovery_url = '{}'\n
+[weight_broadcast]\ntype = 'nccl'\nhost = 'trainer-rank-zero'\ninference_world_size = {ranks}\n",
+        shell.frontend_url(),
+        shell.rl_url()
+    );
+    let ours = "[prime_dynamo.discovery]\nready_deadline = '1s'\n[prime_dynamo.refresh]
+source = 'filesystem:/policies/v1'\nto = 1\naccept_evidence = 'probe'\ndrain_deadline = '2s'
+update_deadline = '5s'\ncall_deadline = '2s'\n";
+    [folder.write("rl.toml", prime), folder.write("ours.toml", ours)]
+}
+
+#[tokio::test]
+async fn a_round_runs_from_files_alone() {
+    let folder = Folder::new("round");
+    let shell = Shell::start(FleetPlan::new(4, 2)).await.expect("a fleet");
+    let [prime, ours] = run_files(&folder, &shell, 8);
+    let said =
+        beside_a_fleet(&["refresh", "@", &prime, "@", &ours, "--ready-deadline", "1m", "--format", "json"])
+            .await;
+    assert_eq!(said.code, 0, "{}", said.text());
+    assert_eq!(said.json()["result"], "committed");
+    shell.shutdown().await;
+}
+
+#[tokio::test]
+async fn six_ranks_of_eight_are_refused_before_any_engine_is_called() {
+    let folder = Folder::new("six");
+    let shell = Shell::start(FleetPlan::new(3, 2)).await.expect("a fleet");
+    let [prime, ours] = run_files(&folder, &shell, 8);
+    let said = beside_a_fleet(&["refresh", "@", &prime, &ours, "--format", "json"]).await;
+    assert_eq!((said.code, said.json()["result"].clone()), (3, json!("refused")), "{}", said.text());
+    assert!(said.text().contains("world-size-below-expected"), "{}", said.text());
+    let calls: usize = (0..3).map(|engine| shell.driver().look(|fleet| fleet.calls(engine).count())).sum();
+    assert_eq!(calls, 0);
+    shell.shutdown().await;
 }
 
 #[test]
