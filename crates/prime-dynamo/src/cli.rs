@@ -12,6 +12,8 @@ use crate::command::workers::View;
 use crate::exit;
 #[cfg(feature = "sim")]
 use crate::flags::DemoArgs;
+#[cfg(feature = "verify")]
+use crate::flags::VerifyArgs;
 use crate::flags::{ConfigVerb, ExplainArgs, RefreshArgs, WorkersArgs};
 
 /// Drive an NVIDIA Dynamo inference fleet from an RL trainer without serving, or training on,
@@ -19,10 +21,10 @@ use crate::flags::{ConfigVerb, ExplainArgs, RefreshArgs, WorkersArgs};
 #[derive(Debug, Parser)]
 #[command(name = "prime-dynamo", version, propagate_version = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Every verb but demo and explain reads a configuration: [@ FILE ...] [--section.key VALUE ...], \
+    after_help = "Every verb but demo, verify and explain reads a configuration: [@ FILE ...] [--section.key VALUE ...], \
 variables PRIME_DYNAMO_SECTION__KEY, and the files of a Prime-RL run as they stand.\n\
-Exit codes: 0 done; 1 a finding (rejected, refused, aborted-clean); 2 usage or \
-configuration; 3 not ready before the deadline; 4 the fleet is closed, operator needed."
+Exit codes: 0 done; 1 a finding (rejected, refused, aborted-clean); 2 usage, \
+configuration or a malformed input line; 3 not ready before the deadline; 4 the fleet is closed, operator needed."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -40,6 +42,9 @@ enum Verb {
     Ranks(WorkersArgs),
     /// Move every engine to one policy, prove that it arrived, and only then open.
     Refresh(RefreshArgs),
+    /// Judge recorded rollouts: pass, reject or unverifiable, with the rule, the position and both values.
+    #[cfg(feature = "verify")]
+    Verify(VerifyArgs),
     /// Judge a configuration, show what it resolves to, or write a template of one.
     #[command(subcommand)]
     Config(ConfigVerb),
@@ -92,6 +97,15 @@ async fn dispatch(verb: Verb, arguments: &Arguments, typed: &[String]) -> u8 {
         Verb::Ranks(ranks) => command::workers::run(&ranks, arguments, View::Ranks).await,
         Verb::Refresh(refresh) => command::refresh::run(&refresh, arguments, typed).await,
         Verb::Config(config) => command::config::run(&config, arguments),
+        #[cfg(feature = "verify")]
+        Verb::Verify(_) if arguments.has_configuration() => {
+            crate::output::complain(
+                "verify reads no configuration; a file whose name begins with @ is ./@NAME",
+            );
+            exit::USAGE
+        }
+        #[cfg(feature = "verify")]
+        Verb::Verify(wanted) => command::verify::run(&wanted),
         Verb::Explain(_) if arguments.has_configuration() => {
             crate::output::complain("explain reads no configuration");
             exit::USAGE

@@ -68,6 +68,39 @@ pub(crate) struct DemoArgs {
     pub(crate) format: Format,
 }
 
+/// Records to judge.
+#[cfg(feature = "verify")]
+#[derive(Clone, Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Files, plain or gzip or zstd; directories, of which every .jsonl, .json, .gz and .zst is read; or - for stdin.
+    #[arg(value_name = "FILE|DIR|-", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// What a sample must carry: default, spans, strict, or a TOML or JSON file that changes one of them.
+    #[arg(long, value_name = "NAME|FILE", default_value = "default")]
+    pub(crate) profile: String,
+    /// What is known of the server where a record does not say it: {"model": ..., "vocab_size": ...}.
+    #[arg(long, value_name = "JSON|FILE")]
+    pub(crate) known: Option<String>,
+    /// Who answered, where a record does not say it.
+    #[arg(long, value_enum)]
+    pub(crate) server: Option<ServerName>,
+    /// A summary for people, or one JSON object a record; the summary then goes to stderr.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// A product whose answers are judged.
+#[cfg(feature = "verify")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServerName {
+    /// Dynamo's frontend.
+    Dynamo,
+    /// vLLM itself.
+    Vllm,
+    /// SGLang itself.
+    Sglang,
+}
+
 /// What is done with a configuration.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigVerb {

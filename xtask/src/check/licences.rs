@@ -6,6 +6,7 @@ use super::metadata::External;
 /// Exactly as the packages write them: another spelling is another decision.
 const READ: &[&str] = &[
     "(MIT OR Apache-2.0) AND Unicode-3.0",
+    "0BSD OR MIT OR Apache-2.0",
     "Apache-2.0",
     "Apache-2.0 OR MIT",
     "Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT",
@@ -15,6 +16,7 @@ const READ: &[&str] = &[
     "MIT",
     "MIT OR Apache-2.0",
     "MIT OR Apache-2.0 OR LGPL-2.1-or-later",
+    "MIT OR Zlib OR Apache-2.0",
     "MIT/Apache-2.0",
     "Unicode-3.0",
     "Unlicense OR MIT",

@@ -29,6 +29,8 @@ use std::num::NonZeroU32;
 use self::problem::OriginRow;
 use self::tree::{Node, merge};
 
+#[cfg(feature = "verify")]
+pub(crate) use self::depth::too_deep;
 pub use self::editor_schema::editor_schema;
 pub use self::fence::{FenceRefusal, Transport};
 pub(crate) use self::keys::{KEYS, ROOT};

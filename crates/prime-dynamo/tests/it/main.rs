@@ -19,3 +19,9 @@ mod refresh_command;
 mod rounds;
 mod snapshots;
 mod verdicts;
+#[cfg(feature = "verify")]
+mod verify;
+#[cfg(feature = "verify")]
+mod verify_hostile;
+#[cfg(feature = "verify")]
+mod verify_imports;
