@@ -1,9 +1,9 @@
 //! `cargo xtask check`: everything about this repository that a machine can judge without running it.
 
+mod dependencies;
 mod documents;
 mod drift;
 mod floors;
-mod licences;
 mod manifests;
 pub(crate) mod metadata;
 mod named_tests;
@@ -11,6 +11,7 @@ mod prose;
 mod purity;
 mod rust_source;
 mod sources;
+mod spdx;
 mod tools;
 
 use std::fmt;
@@ -23,7 +24,7 @@ use sources::Source;
 /// The verb.
 pub(crate) const VERB: Verb = Verb {
     name: "check",
-    summary: "judge formatting, lints, documentation, floors, purity, licences and the written rules",
+    summary: "judge formatting, lints, documentation, floors, purity, dependencies and the written rules",
     help: "\
 --quick   leave out cargo fmt, clippy, doc and package, and the pages that the command itself writes;
           this is the part that `cargo test` also runs
@@ -88,7 +89,8 @@ fn cheap() -> Result<Vec<Problem>, String> {
     problems.extend(floors::versions(&members));
     problems.extend(purity::check(&sources)?);
     problems.extend(manifests::check(&members, &sources));
-    problems.extend(licences::check(&external));
+    let lists = sources.iter().find(|source| source.path == dependencies::LISTS);
+    problems.extend(dependencies::check(&external, lists.map_or("", |source| &source.text)));
     for source in &sources {
         problems.extend(check_file(source));
     }

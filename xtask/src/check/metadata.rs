@@ -1,7 +1,10 @@
 //! What `cargo metadata` knows, as far as the rules ask.
 
+use std::fs;
+
 use serde_json::Value;
 
+use super::dependencies;
 use crate::process;
 
 /// The members of the workspace, and everything that they are built from.
@@ -41,12 +44,26 @@ pub(super) struct External {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) licence: Option<String>,
+    pub(super) source: String,
 }
 
-/// Asks cargo.
+impl External {
+    pub(super) fn shown(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+}
+
+/// Asks cargo, about the platforms that `deny.toml` names, with every feature.
 pub(crate) fn read() -> Result<Metadata, String> {
     let mut command = process::cargo();
-    let json = process::stdout_of(command.args(["metadata", "--format-version", "1"]))?;
+    command.args(["metadata", "--all-features", "--format-version", "1"]);
+    let lists = process::root().join(dependencies::LISTS);
+    let lists = fs::read_to_string(&lists)
+        .map_err(|error| format!("cannot read {}: {error}", dependencies::LISTS))?;
+    for platform in dependencies::strings(&lists, "targets") {
+        command.args(["--filter-platform", platform]);
+    }
+    let json = process::stdout_of(&mut command)?;
     let document: Value =
         serde_json::from_slice(&json).map_err(|error| format!("cannot read `cargo metadata`: {error}"))?;
     parse(&document).ok_or_else(|| "`cargo metadata` has another form than expected".to_owned())
@@ -99,6 +116,8 @@ fn external(package: &Value) -> Option<External> {
         name: text(&package["name"])?,
         version: text(&package["version"])?,
         licence: text(&package["license"]),
+        // A package that lies beside the workspace has none.
+        source: text(&package["source"]).unwrap_or_else(|| "a folder".to_owned()),
     })
 }
 
@@ -125,7 +144,7 @@ mod tests {
                  "dependencies": [
                      {"name": "low", "path": "/r/crates/low", "kind": "dev", "optional": false, "req": "*"},
                      {"name": "serde", "path": null, "kind": null, "optional": false, "req": "^1"}]},
-                {"id": "c", "name": "serde", "version": "1.0.0", "license": "MIT"},
+                {"id": "c", "name": "serde", "version": "1.0.0", "license": "MIT", "source": "registry+r"},
             ],
         });
         let Metadata { members, external } = parse(&document).unwrap();
@@ -135,7 +154,8 @@ mod tests {
         let [only] = tool.internal.as_slice() else { panic!("{tool:?}") };
         assert!(only.for_tests && only.on == "low" && only.version == "*");
         assert_eq!(tool.features, [("default".to_owned(), vec!["dep:low".to_owned()])]);
-        assert_eq!(external.len(), 1);
+        let [serde] = external.as_slice() else { panic!("{external:?}") };
+        assert_eq!((serde.shown().as_str(), serde.source.as_str()), ("serde 1.0.0", "registry+r"));
     }
 
     #[test]
