@@ -55,7 +55,7 @@ fn documents(name: &str, readme: Option<&str>, changelog: Option<&str>, lib: Opt
             let hint = "show the crate at work in a ```rust block of about ten lines";
             problems.push(Problem::new(name, "has a README.md without an example", hint));
         }
-        Some(_) => {}
+        Some(readme) => problems.extend(hidden_lines(name, readme)),
     }
     if !lib.is_some_and(|lib| lib.contains("include_str!(\"../README.md\")")) {
         let hint =
@@ -78,6 +78,23 @@ fn has_compiled_block(readme: &str) -> bool {
     let fences = readme.lines().filter_map(|line| line.strip_prefix("```"));
     // Every second fence closes a block.
     fences.step_by(2).any(|kind| kind.split(',').all(|word| matches!(word.trim(), "" | "rust" | "no_run")))
+}
+
+/// rustdoc hides the lines of an example that begin with `# `; whoever reads the file sees them.
+fn hidden_lines(name: &str, readme: &str) -> Option<Problem> {
+    let (mut open, mut n_hidden) = (None, 0);
+    for line in readme.lines() {
+        match (line.strip_prefix("```"), open) {
+            (Some(kind), None) => open = Some(kind.is_empty() || kind.starts_with("rust")),
+            (Some(_), Some(_)) => open = None,
+            (None, Some(true)) if line == "#" || line.starts_with("# ") => n_hidden += 1,
+            _ => {}
+        }
+    }
+    let hint = "write an example that is whole without them: an `async fn`, or `.unwrap()`";
+    (n_hidden > 0).then(|| {
+        Problem::new(name, format!("has a README.md with {n_hidden} lines that are only for rustdoc"), hint)
+    })
 }
 
 /// The lines of one table of a manifest.
@@ -117,6 +134,16 @@ mod tests {
         for wrong in ["", "```sh\nls\n```\n", "```text\na\n```\n", "```rust,ignore\nf();\n```\n"] {
             assert!(!has_compiled_block(wrong), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_example_is_whole_wherever_it_is_read() {
+        assert!(
+            hidden_lines("a", "# A\n\n```rust\nf();\n#[test]\n```\n# B\n```console\n# ls\n```\n").is_none()
+        );
+        let found = hidden_lines("a", "```rust\n# use a::f;\n#\nf();\n```\n").unwrap();
+        assert_eq!(found.what, "has a README.md with 2 lines that are only for rustdoc");
+        assert!(hidden_lines("a", "```sh\nls\n```\n```\n# x;\n```\n").is_some());
     }
 
     #[test]
