@@ -10,10 +10,13 @@
 
 mod command;
 mod discovery;
+mod exchange;
 mod fleet;
 mod leash;
 mod peers;
 mod refresh;
+mod refused_rollouts;
+mod rollouts;
 mod stack;
 mod wire;
 mod worker_killed;
