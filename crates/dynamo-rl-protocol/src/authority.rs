@@ -37,8 +37,12 @@ pub(crate) fn parse(text: &str) -> Result<Parts<'static>, EndpointRefusal> {
     }
     let (host, ip) = match url.host() {
         None => return Err(EndpointRefusal::NoHost),
-        Some(Host::Domain(name)) => match name.trim_end_matches('.') {
-            "" => return Err(EndpointRefusal::NoHost),
+        Some(Host::Domain(name)) => match name.strip_suffix('.').unwrap_or(name) {
+            // Without its dots, `10.0.0.1..` would be taken for an address that it is not.
+            name if name.ends_with('.') && name.len() > 1 => {
+                return Err(EndpointRefusal::Unparsable { why: "empty label in the host".to_string() });
+            }
+            "" | "." => return Err(EndpointRefusal::NoHost),
             name => (name.to_string(), None),
         },
         Some(Host::Ipv4(address)) => (address.to_string(), Some(IpAddr::V4(address))),

@@ -85,6 +85,16 @@ fn no_host() {
 }
 
 #[test]
+fn one_final_dot_is_the_root_and_two_are_an_empty_label() {
+    assert_eq!(Endpoint::parse("http://Worker.:80").unwrap().canonical(), "http://worker:80");
+    // Two dots stripped, the first would compare equal to an address, and the last be none at all.
+    for text in ["http://10.0.0.1..", "http://w..", "http://1.*2.0.%2e/"] {
+        let refusal = refused(text);
+        assert!(matches!(refusal, EndpointRefusal::Unparsable { .. }), "{text}: {refusal}");
+    }
+}
+
+#[test]
 fn user_info() {
     for text in [
         "http://user@w",
