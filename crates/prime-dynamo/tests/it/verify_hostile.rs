@@ -31,7 +31,7 @@ fn a_malformed_line_is_named_and_the_others_are_judged() {
     let good = record(None).to_string();
     let nan = good.replace("-0.25", "NaN");
     for (bad, words) in [
-        (b"nonsense".to_vec(), "-:2: not a record: expected ident"),
+        (b"nonsense".to_vec(), "-:2: not a JSON object"),
         (nan.clone().into_bytes(), "-:2: NaN at byte"),
         (good.replace("-0.25", "-Infinity").into_bytes(), "-:2: -Infinity at byte"),
         (
@@ -51,7 +51,8 @@ fn a_malformed_line_is_named_and_the_others_are_judged() {
             "-:2: /nodes/0: ",
         ),
         (b"[]]".to_vec(), "-:2: "),
-        (b"7".to_vec(), "-:2: "),
+        (b"7".to_vec(), "-:2: not a JSON object"),
+        (b"{nonsense".to_vec(), "-:2: not a record: key must be a string"),
         (record(Some(("", 1))).to_string().into_bytes(), "`attempt`: the run or the slot is empty"),
         (record(Some(("s", 0))).to_string().into_bytes(), "`attempt`: attempts are numbered from 1"),
         (

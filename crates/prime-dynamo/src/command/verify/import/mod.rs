@@ -106,6 +106,10 @@ pub(super) fn import(
     if text.starts_with(b"\xef\xbb\xbf") {
         return Err("it begins with a byte order mark, which JSON does not have".to_owned());
     }
+    // Before anything is parsed: a list may have millions of elements that are nothing.
+    if text.trim_ascii_start().first() != Some(&b'{') {
+        return Err("not a JSON object".to_owned());
+    }
     let refusal = match Record::parse(text, around.limits) {
         Ok(record) => {
             take(Item::Record(record));
