@@ -70,6 +70,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
         problems.extend(tools::lints()?);
         problems.extend(tools::documentation()?);
         problems.extend(tools::packaging()?);
+        problems.extend(tools::schemas()?);
         problems.extend(drift::pages()?);
     }
     problems.extend(cheap()?);

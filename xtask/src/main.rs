@@ -10,6 +10,7 @@ mod leash;
 mod process;
 mod python;
 mod real;
+mod schema;
 mod stopwatch;
 mod test;
 
@@ -29,7 +30,8 @@ struct Verb {
 }
 
 /// Every verb, in the order in which a day of work meets them.
-const VERBS: &[Verb] = &[check::VERB, docs::VERB, test::VERB, real::VERB, bench::VERB, ci::VERB];
+const VERBS: &[Verb] =
+    &[check::VERB, docs::VERB, test::VERB, real::VERB, bench::VERB, schema::VERB, ci::VERB];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

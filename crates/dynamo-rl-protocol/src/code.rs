@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 /// Whether waiting can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Class {
     /// The fleet may still become ready: read again until the deadline.
     Pending,
@@ -33,6 +34,7 @@ impl fmt::Display for Class {
 
 /// Why a discovery document is refused: one code per lie. Each comment is the rule that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "kebab-case"))]
 pub enum Code {
     /// A document stays under the caps of [`Limits`](crate::Limits) on bytes, rows and depth.
     ///

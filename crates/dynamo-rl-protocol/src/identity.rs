@@ -12,6 +12,7 @@ pub const DEFAULT_ENDPOINT: &str = "rl";
 ///
 /// URLs and positions in a list are not identity. The order of identities is the order of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Identity {
     /// Discovery namespace, as Dynamo spells it.
     pub namespace: String,
@@ -24,6 +25,7 @@ pub struct Identity {
     /// Written as a decimal string everywhere, because readers that hold numbers as `f64` lose
     /// everything above 2^53.
     #[serde(serialize_with = "decimal", deserialize_with = "from_decimal")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("pattern" = "^(0|[1-9][0-9]{0,19})$")))]
     pub instance_id: u64,
 }
 

@@ -21,10 +21,14 @@ mod operation;
 mod policy;
 mod recorded;
 mod rejection;
+#[cfg(feature = "schema")]
+mod schema;
 mod selection;
 mod snapshot;
 mod structure;
 mod value;
+#[cfg(feature = "schema")]
+pub mod wire;
 
 pub use clean::clean;
 pub use code::{Class, Code};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// One administration operation, whatever a dialect calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Operation {
     /// Ask whether the engine process answers.
@@ -33,6 +34,7 @@ pub enum Operation {
 /// Whether an operation may be sent twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Idempotency {
     /// A second delivery changes nothing that the first did not.
     Idempotent,
@@ -105,6 +107,7 @@ impl fmt::Display for Operation {
 /// What an engine's own answer proves, weakest first: a later class is stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum EvidenceClass {
     /// The engine said that the operation ended well.
     ///
@@ -149,6 +152,11 @@ impl fmt::Display for EvidenceClass {
 /// How one call of an operation ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(deny_unknown_fields, rename = "Outcome_of_{T}")
+)]
 pub enum Outcome<T> {
     /// The engine's own answer says that it is done.
     Done {

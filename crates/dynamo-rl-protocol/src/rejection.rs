@@ -11,6 +11,7 @@ use crate::{Class, Code, Identity};
 
 /// One reason for which a document is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Rejection {
     /// Which rule was broken.
     pub code: Code,
@@ -93,6 +94,7 @@ impl Serialize for Rejection {
 
 /// Every reason that one judgement found; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("minItems" = 1)))]
 pub struct Rejections(Vec<Rejection>);
 
 impl Rejections {

@@ -12,13 +12,20 @@ use crate::{Endpoint, Identity};
 
 /// One engine of an accepted snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Engine {
+    /// Who the engine is.
     pub(crate) identity: Identity,
+    /// The model that it serves.
     pub(crate) model: Arc<str>,
+    /// Its ranks, over all of its replicas; at most 2^31-1.
     pub(crate) world_size: NonZeroU32,
+    /// The engine's own server, as announced.
     pub(crate) admin_base_url: Option<Endpoint>,
+    /// The worker's Dynamo system server, as announced.
     pub(crate) system_url: Option<Endpoint>,
-    /// Engines of one fleet mostly announce one list.
+    /// What it announces as routes and system routes, sorted, each once.
+    // Engines of one fleet mostly announce one list.
     pub(crate) routes: Arc<[String]>,
 }
 
@@ -82,6 +89,7 @@ impl Serialize for Engine {
 
 /// Why a row is not part of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "kebab-case"))]
 pub enum SkipReason {
     /// It serves another model.
     OtherModel,
@@ -117,6 +125,7 @@ impl Serialize for SkipReason {
 
 /// A row that is not part of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Skipped {
     /// Position of the row in the document's list, from 0.
     pub record: usize,

@@ -14,6 +14,7 @@ use crate::{End, EngineIndex, Phase};
 /// and [`End`](Self::End) is answered by exactly one event, or by the deadline of its phase.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "do")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum Action {
     /// Close the gate. Answer `GateClosed` or `GateFailed`. Done at once where nobody holds one.
     CloseGate,
@@ -83,6 +84,7 @@ pub enum Action {
 /// The kinds of call to one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Call {
     /// Liveness, label, pause state.
     Preflight,

@@ -11,6 +11,7 @@ use crate::{Evidence, Failure, Gate, GateMode, Health, LabelReading, NextStep, P
 /// The end of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "end")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum End {
     /// Every engine of the round is proven at the target; the gate is open on it.
     Committed(Report),
@@ -49,6 +50,7 @@ impl End {
 
 /// What is known at the end of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Report {
     /// The policy version that was asked for.
     pub target: String,
@@ -72,6 +74,7 @@ pub struct Report {
 
 /// What is known about one engine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct EngineReport {
     /// Who it is.
     pub identity: Identity,

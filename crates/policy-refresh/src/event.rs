@@ -15,6 +15,7 @@ use crate::{Call, EngineIndex, Member, Phase, ProbeReading};
 /// One thing that happened. Texts are cleaned for printing by whoever read them from a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum Event {
     /// Start the round.
     Begin,
@@ -73,6 +74,7 @@ pub enum Event {
 /// How a call to one engine ended; the variant is the kind of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "call", content = "answer")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum Reply {
     /// To `Preflight`.
     Preflight(Outcome<Preflight>),
@@ -136,6 +138,7 @@ impl Hash for Reply {
 
 /// What an engine itself says when it is asked directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Preflight {
     /// The label that it repeats; none where it has none.
     pub label: Option<String>,
@@ -148,6 +151,7 @@ pub struct Preflight {
 /// What the answer to a cache reset says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Invalidation {
     /// The body says that every tier was dropped.
     Proven,

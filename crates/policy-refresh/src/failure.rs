@@ -15,6 +15,7 @@ use crate::{Call, LabelReading, Phase, ProbeRefusal};
 
 /// One failure of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Failure {
     /// The phase in which it happened.
     pub phase: Phase,
@@ -29,6 +30,7 @@ pub struct Failure {
 /// What happened: closed, one variant a violated rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "cause")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum Cause {
     /// A round asks only for evidence that it can collect.
     #[error("required evidence `{required}` is unreachable here: at most `{reachable}`")]
@@ -210,6 +212,7 @@ fn shown(label: &LabelReading) -> String {
 /// What the operator does next; every dead end has one (rule R18).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "next")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum NextStep {
     /// Nothing.
     Nothing,

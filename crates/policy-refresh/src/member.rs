@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Only a short name for a pinned [`Identity`]: membership is always compared by identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EngineIndex(pub u32);
 
 impl EngineIndex {
@@ -29,10 +30,12 @@ impl fmt::Display for EngineIndex {
 /// and build, as the caller names them. Opaque here; only compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shape(pub String);
 
 /// One engine of the round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Member {
     /// Who it is. URLs and list positions are not identity.
     pub identity: Identity,

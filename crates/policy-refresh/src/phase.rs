@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Where a round stands. A round never enters a phase twice, so a phase names its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Phase {
     /// Nothing was done.
     Idle,

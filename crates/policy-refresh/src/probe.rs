@@ -11,6 +11,7 @@ use crate::{EngineIndex, Member, Shape};
 
 /// What one engine answered to the fixed prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct ProbeReading {
     /// The generated token ids.
     pub ids: Vec<u32>,
@@ -25,6 +26,7 @@ pub struct ProbeReading {
 /// How a completion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Finish {
     /// A stop token.
     Stop,
@@ -71,6 +73,7 @@ pub struct Criteria<'a> {
 /// index at which it shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "refusal")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum ProbeRefusal {
     /// A probe ends by a stop token or at its limit.
     #[error("probe of {engine} did not end by itself")]
@@ -166,6 +169,7 @@ pub enum ProbeRefusal {
 /// What a judgement could not look at; reported, never a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "unchecked")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum Unchecked {
     /// The vocabulary size is not known.
     Vocabulary,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The order for one round: the target, the way there, and the evidence that opens the gate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Spec {
     /// The policy version that the trainer published, such as `v13`.
     pub target: String,
@@ -42,6 +43,7 @@ pub struct Spec {
 /// How the policy reaches the engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Transport {
     /// Each engine loads a directory by itself: no group to join.
     Disk,
@@ -52,6 +54,7 @@ pub enum Transport {
 /// What an engine does with running requests when it pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum PauseMode {
     /// Running requests end first: the engine is drained.
     Wait,
@@ -64,6 +67,7 @@ pub enum PauseMode {
 /// Who holds the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum GateMode {
     /// Rollouts pass through our service.
     Gateway,
@@ -89,6 +93,7 @@ impl GateMode {
 /// to: never to a fleet that an earlier round left closed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "gate")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum Before {
     /// The gate stood open on this label.
     Open {

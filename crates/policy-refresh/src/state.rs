@@ -56,6 +56,7 @@ pub(crate) enum FleetCall {
 /// Where the gate stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Gate {
     /// This round did not touch it.
     Untouched,
@@ -90,6 +91,7 @@ pub struct EngineState {
 /// Which policy an engine holds: one of the two axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Version {
     /// What it held when the round began.
     Old,
@@ -102,6 +104,7 @@ pub enum Version {
 /// Whether an engine lives: the other axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Health {
     /// It answers for itself.
     Up,
@@ -116,6 +119,7 @@ pub enum Health {
 /// Whether an engine is paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Paused {
     /// It generates.
     No,
@@ -128,6 +132,7 @@ pub enum Paused {
 /// Which label an engine repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "label")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum LabelReading {
     /// It was not asked, or did not answer.
     NotRead,
@@ -186,6 +191,7 @@ impl Progress {
 
 /// What one engine itself answered that proves the round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Evidence {
     /// It said that the transfer ended well.
     pub status: bool,

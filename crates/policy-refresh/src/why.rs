@@ -10,6 +10,7 @@ use crate::{Call, EngineIndex, Phase};
 /// the state is unchanged and there are no actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "why")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub enum Why {
     /// The round entered its next phase.
     Entered {

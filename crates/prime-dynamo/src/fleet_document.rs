@@ -10,10 +10,12 @@ use serde::Serialize;
 
 /// A fleet, accepted or not. Field order is the order in the output.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct FleetDocument {
     /// Whether the document was accepted as the complete fleet.
     pub accepted: bool,
     /// Hash over what the engines are; absent where nothing was accepted.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^b3[0-9a-f]{64}$")))]
     pub fingerprint: Option<String>,
     /// GPUs that the fleet must have.
     pub expected_world_size: u32,
@@ -31,6 +33,7 @@ pub struct FleetDocument {
 
 /// One accepted engine.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct EngineRow {
     /// Position in rank order, from 0.
     pub index: usize,

@@ -13,6 +13,8 @@ mod fleet_document;
 mod nonce;
 mod output;
 pub mod round;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod settings;
 mod span;
 

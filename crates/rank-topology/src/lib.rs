@@ -10,6 +10,8 @@ mod offsets;
 mod placement;
 mod plan;
 mod report;
+#[cfg(feature = "schema")]
+mod schema;
 
 pub use error::TopologyError;
 pub use offsets::offsets;

@@ -11,6 +11,7 @@ use crate::{TopologyError, offsets};
 
 /// One GPU of the fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Rank {
     /// Its rank among all inference ranks, from 0.
     pub global: u32,

@@ -9,6 +9,7 @@ use crate::{Rank, RankPlan};
 
 /// How the reported ranks differ from the plan. Each list is ascending and names a rank once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct RankReport {
     /// Ranks that nobody reported.
     pub missing: Vec<Rank>,

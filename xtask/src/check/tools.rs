@@ -19,6 +19,7 @@ pub(super) fn lints() -> Result<Vec<Problem>, String> {
     for what in [
         &["--workspace", "--all-targets"][..],
         &["--package", "prime-dynamo", "--no-default-features", "--all-targets"],
+        &["--package", "prime-dynamo", "--features", "schema", "--all-targets"],
         // Not among all targets, because only `cargo xtask real` runs it.
         &["--package", "prime-dynamo", "--test", "real"],
     ] {
@@ -46,6 +47,12 @@ pub(super) fn packaging() -> Result<Vec<Problem>, String> {
         &mut command,
         "mend the manifest; `alone` in `cargo xtask test` is what builds each crate by itself",
     )
+}
+
+/// `cargo xtask schema --check`: the committed schemas are those of the types.
+pub(super) fn schemas() -> Result<Vec<Problem>, String> {
+    let problem = |path| Problem::new(path, "is not what the types say", "run `cargo xtask schema`");
+    Ok(crate::schema::stale()?.into_iter().map(problem).collect())
 }
 
 /// A tool that fails is one problem, and its words are the message.

@@ -18,6 +18,8 @@ mod properties;
 #[cfg(test)]
 mod rows;
 #[cfg(test)]
+mod schema;
+#[cfg(test)]
 mod selected;
 #[cfg(test)]
 mod verdicts;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::made::{accept, document, expectation, with, worker};
 
 /// JSON of the right shape with wrong values everywhere.
-fn any_json() -> impl Strategy<Value = Value> {
+pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -27,7 +27,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-fn any_row() -> impl Strategy<Value = Value> {
+pub(crate) fn any_row() -> impl Strategy<Value = Value> {
     let field = prop::sample::select(vec![
         "namespace",
         "component",

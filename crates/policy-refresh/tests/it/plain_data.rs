@@ -7,6 +7,16 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::fleet::{Script, done, never_sent, reading, refused, run, spec, unknown, when};
 
+/// What other programs are told about these types holds.
+#[track_caller]
+fn validates<T: Serialize>(name: &str, value: &T) {
+    let path = format!("{}/../dynamo-rl-protocol/schemas/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let schema = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let value = serde_json::to_value(value).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    validator.validate(&value).unwrap_or_else(|problem| panic!("{problem}: {value}"));
+}
+
 #[track_caller]
 fn survives<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
     let text = serde_json::to_string(value).unwrap();
@@ -16,14 +26,17 @@ fn survives<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value
 
 #[test]
 fn every_state_and_action_of_rounds_survives() {
+    validates("refresh-spec", &spec());
     for reply in [Reply::Pause(refused()), Reply::Pause(never_sent()), Reply::Transfer(unknown())] {
         let ended = run(spec(), |state, action| {
             survives(state);
             survives(action);
+            validates("refresh-action", action);
             when(reply.call(), reply.clone())(state, action)
         });
         survives(&ended.state);
         survives::<End>(&ended.end);
+        validates("refresh-end", &ended.end);
     }
 }
 
@@ -43,7 +56,10 @@ fn every_reply_survives_and_hashes_by_value() {
     ];
     for (at, reply) in replies.iter().enumerate() {
         survives(reply);
-        survives(&Event::Answered { engine: policy_refresh::EngineIndex(1), reply: reply.clone() });
+        let event = Event::Answered { engine: policy_refresh::EngineIndex(1), reply: reply.clone() };
+        survives(&event);
+        validates("refresh-event", &event);
+        validates("refresh-why", &step(State::new(spec()), event).why);
         for (other, peer) in replies.iter().enumerate() {
             assert_eq!(hasher.hash_one(reply) == hasher.hash_one(peer), at == other);
         }

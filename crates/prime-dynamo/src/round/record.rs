@@ -16,12 +16,14 @@ use crate::exit;
 
 /// One finished round, as written by `--format json`. Field order is the order in the output.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct RoundRecord {
     /// The number of the round in this run, from 1.
     pub round: u64,
     /// Names the run in cache salts.
     pub run: String,
     /// `committed`, `aborted-clean`, `closed` or `refused`.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["committed", "aborted-clean", "closed", "refused"])))]
     pub result: &'static str,
     /// What the engines served before: a version, `undeclared`, `mixed`, or `unknown`.
     pub from: String,
@@ -59,6 +61,7 @@ pub struct RoundRecord {
 
 /// How long a phase took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct PhaseTime {
     /// Which phase.
     pub phase: Phase,
@@ -68,6 +71,7 @@ pub struct PhaseTime {
 
 /// What is known about one engine at the end of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct EngineRecord {
     /// Who it is.
     pub identity: Identity,
@@ -87,6 +91,7 @@ pub struct EngineRecord {
 
 /// One failure of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct FailureRecord {
     /// The phase in which it happened.
     pub phase: Phase,
@@ -104,6 +109,7 @@ pub struct FailureRecord {
 
 /// What the operator does next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct NextRecord {
     /// The step, for machines.
     pub step: NextStep,

@@ -17,6 +17,7 @@ mod hostile_output;
 mod memory_fleet;
 mod refresh_command;
 mod rounds;
+mod schemas;
 mod snapshots;
 mod verdicts;
 #[cfg(feature = "verify")]

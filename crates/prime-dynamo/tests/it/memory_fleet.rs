@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 use vllm_admin::Label;
 use vllm_admin::discovery::Schedule;
 
+use crate::schemas::validates;
+
 /// The simulated fleet as a peer of the in-memory client.
 pub(crate) struct SimulatedPeer(pub(crate) Driver);
 
@@ -92,7 +94,10 @@ impl MemoryFleet {
         interrupt: &Notify,
     ) -> RoundRecord {
         let planes = Planes { discovery: &self.client, request: &self.client, administration: &self.client };
-        run(plan, planes, observer, interrupt).await
+        let record = run(plan, planes, observer, interrupt).await;
+        validates("round-record", &record);
+        validates("refresh-end", &record.end);
+        record
     }
 
     /// A completion that some client of the fleet asks one engine for.

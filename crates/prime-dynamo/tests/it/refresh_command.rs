@@ -7,6 +7,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::schemas::validates;
+
 fn refresh(shell: &Shell, extra: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prime-dynamo"));
     command
@@ -26,6 +28,7 @@ async fn ended(command: &mut Command) -> (i32, Value, String) {
     let output = command.output().await.expect("the command runs");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let json = serde_json::from_slice(&output.stdout).unwrap_or_else(|problem| panic!("{problem}: {errors}"));
+    validates("round-record", &json);
     (output.status.code().expect("not killed"), json, errors)
 }
 

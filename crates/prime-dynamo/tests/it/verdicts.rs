@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::command::{fixtures, prime_dynamo};
+use crate::schemas::validates;
 
 #[derive(Deserialize)]
 struct Verdicts {
@@ -42,6 +43,7 @@ fn the_command_gives_every_recorded_verdict() {
         assert_eq!(said.code, i32::from(!case.accepted), "{about}");
         let json = said.json();
         assert_eq!(json["accepted"], case.accepted, "{about}");
+        validates("fleet-document", &json);
         let codes = said.codes();
         for code in &case.codes {
             assert!(codes.contains(code), "{code}: {about}");

@@ -2,6 +2,7 @@
 //! the judge of what the rounds claim.
 
 mod truth;
+mod verdict;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use tokio::sync::Notify;
 use vllm_admin::discovery::{Progress, Schedule, resolve};
 
 use self::truth::Truth;
+pub(crate) use self::verdict::FaultVerdict;
 use super::refresh;
 use super::workers::{plan as rank_plan, show_progress};
 use crate::flags::{DemoArgs, Format};
@@ -241,10 +243,10 @@ impl Demo {
                 let verdict = if held { "the fence held" } else { "THE FENCE DID NOT HOLD" };
                 output::result(&format!("{verdict}: {reason}"));
             }
-            format => output::json(
-                &serde_json::json!({"fault": fault.name(), "held": held, "reason": reason, "engines": truth.engines()}),
-                format,
-            ),
+            format => {
+                let engines = truth.engines();
+                output::json(&FaultVerdict { fault: fault.name(), held, reason, engines }, format);
+            }
         }
         held
     }

@@ -2,9 +2,9 @@
 
 use fleet_sim::{Event, Fault, Shell, weights_named};
 use policy_refresh::{End, Gate, Phase};
-use serde_json::{Value, json};
 use thiserror::Error;
 
+use super::verdict::TrueEngine;
 use crate::fleet_document::table;
 use crate::round::RoundRecord;
 
@@ -103,17 +103,15 @@ impl Truth {
         format!("{table}\n")
     }
 
-    pub(super) fn engines(&self) -> Vec<Value> {
+    pub(super) fn engines(&self) -> Vec<TrueEngine> {
         self.engines
             .iter()
-            .map(|engine| {
-                json!({
-                    "instance_id": engine.instance_id.to_string(),
-                    "process": process(engine),
-                    "weights": format!("{:016x}", engine.weights),
-                    "label": engine.label,
-                    "paused": engine.paused,
-                })
+            .map(|engine| TrueEngine {
+                instance_id: engine.instance_id.to_string(),
+                process: process(engine),
+                weights: format!("{:016x}", engine.weights),
+                label: engine.label.clone(),
+                paused: engine.paused,
             })
             .collect()
     }
