@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn every_source_of_every_blueprint_exists() {
         let python = Python { path: "/usr/bin/python3.11".into(), version: "3.11.9".to_owned() };
-        for blueprint in [&crate::real::BLUEPRINT, &crate::bench::BLUEPRINT] {
+        for blueprint in [&crate::real::BLUEPRINT, &crate::bench::BLUEPRINT, &crate::consumer::BLUEPRINT] {
             assert!(key(blueprint, &python).is_ok(), "{}", blueprint.name);
         }
     }

@@ -4,6 +4,7 @@
 mod bench;
 mod check;
 mod ci;
+mod consumer;
 mod docs;
 mod environment;
 mod leash;
@@ -31,7 +32,7 @@ struct Verb {
 
 /// Every verb, in the order in which a day of work meets them.
 const VERBS: &[Verb] =
-    &[check::VERB, docs::VERB, test::VERB, real::VERB, bench::VERB, schema::VERB, ci::VERB];
+    &[check::VERB, docs::VERB, test::VERB, real::VERB, bench::VERB, schema::VERB, consumer::VERB, ci::VERB];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -25,6 +25,9 @@ suites, in this order:
   workspace     cargo test --workspace, documentation tests included
   alone         every library by itself, without default features
   demo          the demo of the release build, then the demo of every fault it knows
+  consumer      cargo xtask consumer rust: a crate outside the workspace, over the published ones
+  python-consumer
+                cargo xtask consumer python: models of the JSON Schemas read what we write
   bench         cargo xtask bench --smoke: every contender works, and the peers judge as we do
   real          cargo xtask real, against real peers; prepared in the background while cargo compiles
 
@@ -119,7 +122,7 @@ impl Row {
 /// The table, and the line of totals that ends it.
 fn table(rows: &[Row]) -> String {
     let mut text = format!(
-        "\n{:<10} {:>7} {:>7} {:>7} {:>8}  outcome\n",
+        "\n{:<15} {:>7} {:>7} {:>7} {:>8}  outcome\n",
         "suite", "minutes", "passed", "failed", "skipped"
     );
     let mut total = Tally::default();
@@ -127,7 +130,7 @@ fn table(rows: &[Row]) -> String {
         let minutes = took.as_secs_f64() / 60.0;
         let Tally { passed, failed, skipped } = tally;
         text.push_str(&format!(
-            "{name:<10} {minutes:>7.1} {passed:>7} {failed:>7} {skipped:>8}  {verdict}\n"
+            "{name:<15} {minutes:>7.1} {passed:>7} {failed:>7} {skipped:>8}  {verdict}\n"
         ));
         total.add(*tally);
     }
@@ -186,7 +189,7 @@ mod tests {
         let green = Row { name: "workspace", took: Duration::from_secs(90), tally, verdict: Verdict::Passed };
         let text = table(&[green, skipped().judged(false)]);
         assert!(text.ends_with("\n7 passed, 0 failed, 2 skipped\n"), "{text}");
-        assert!(text.contains("workspace      1.5       7       0        1  passed\n"), "{text}");
+        assert!(text.contains("workspace           1.5       7       0        1  passed\n"), "{text}");
         assert!(text.contains("skipped: no python3.11\n"), "{text}");
     }
 }

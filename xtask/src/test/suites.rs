@@ -49,6 +49,8 @@ pub(super) const ALL: &[Suite] = &[
     Suite { name: "workspace", run: workspace },
     Suite { name: "alone", run: alone },
     Suite { name: "demo", run: demo },
+    Suite { name: "consumer", run: consumer },
+    Suite { name: "python-consumer", run: python_consumer },
     Suite { name: "bench", run: bench },
     Suite { name: "real", run: real },
 ];
@@ -81,6 +83,20 @@ fn demo() -> Result<(Tally, Verdict), String> {
     let faults = fault_names(&String::from_utf8_lossy(&list))?;
     let faults = faults.iter().map(|fault| command(&["--fault", fault]));
     steps(std::iter::once(command(&[])).chain(faults))
+}
+
+/// A crate of others.
+fn consumer() -> Result<(Tally, Verdict), String> {
+    let mut command = process::program(this_binary()?);
+    command.args(["consumer", "rust"]);
+    steps([command])
+}
+
+/// A Python program of others; it skips as the verb `real` does.
+fn python_consumer() -> Result<(Tally, Verdict), String> {
+    let mut command = process::program(this_binary()?);
+    command.args(["consumer", "python"]);
+    steps([command])
 }
 
 /// The verb `bench`, which measures nothing with `--smoke`; it skips as the verb `real` does.
