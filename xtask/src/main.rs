@@ -7,6 +7,7 @@ mod ci;
 mod consumer;
 mod docs;
 mod environment;
+mod fuzz;
 mod leash;
 mod process;
 mod python;
@@ -31,8 +32,17 @@ struct Verb {
 }
 
 /// Every verb, in the order in which a day of work meets them.
-const VERBS: &[Verb] =
-    &[check::VERB, docs::VERB, test::VERB, real::VERB, bench::VERB, schema::VERB, consumer::VERB, ci::VERB];
+const VERBS: &[Verb] = &[
+    check::VERB,
+    docs::VERB,
+    test::VERB,
+    real::VERB,
+    fuzz::VERB,
+    bench::VERB,
+    schema::VERB,
+    consumer::VERB,
+    ci::VERB,
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

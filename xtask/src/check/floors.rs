@@ -37,6 +37,7 @@ pub(super) const HOUSE: &[Place] = &[
     },
     Place { name: SIMULATION, floor: BESIDE, may_use: &[] },
     Place { name: "xtask", floor: BESIDE, may_use: &[] },
+    Place { name: "fuzz", floor: BESIDE, may_use: &[] },
 ];
 
 /// Shares no type with what it is used to test.

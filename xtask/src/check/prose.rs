@@ -22,7 +22,8 @@ pub(super) fn check(source: &Source) -> Vec<Problem> {
     if let Some(name) = source.names().find(|name| in_crate && EMPTY_NAMES.contains(name)) {
         problems.push(Problem::new(&source.path, format!("is named `{name}`"), "name it for what it holds"));
     }
-    let recorded = source.path.starts_with("fixtures/") || source.path.ends_with(".snap");
+    let recorded = ["fixtures/", "xtask/fuzz/corpus/"].iter().any(|folder| source.path.starts_with(folder))
+        || source.path.ends_with(".snap");
     for (at, line) in source.text.lines().enumerate() {
         let place = || format!("{}:{}", source.path, at + 1);
         if line.ends_with([' ', '\t', '\r']) && !recorded {

@@ -1,0 +1,45 @@
+//! Every committed input, on every toolchain: what the fuzzer found once stays found.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking, in what it calls too")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fuzz::TARGETS;
+
+/// An input that is longer is cut at so many places only.
+const CUTS: usize = 48;
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// In one test, because memory is counted for the whole process.
+#[test]
+fn committed_inputs_and_their_beginnings_keep_every_promise() {
+    let mut expected: Vec<_> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
+    expected.sort();
+    assert_eq!(names(&corpus()), expected, "one folder a target");
+    for target in TARGETS {
+        let folder = corpus().join(target.name);
+        let names = names(&folder);
+        assert!(!names.is_empty(), "{} has no inputs", target.name);
+        for name in names {
+            let input = fs::read(folder.join(&name)).unwrap();
+            // Shown when what follows panics.
+            println!("{}/{name}", target.name);
+            target.check(&input);
+            for end in (0..input.len()).step_by(input.len() / CUTS + 1) {
+                target.check(&input[..end]);
+            }
+        }
+        target.check(&[]);
+    }
+}
