@@ -55,7 +55,7 @@ pub(crate) const NAMED: &[Named] = &[
     named("Verdict", "crates/rollout-verify/src/report.rs", "Verdict", Names::Method("as_str")),
     Named {
         left_out: &["Fence"],
-        ..named("Configuration", "crates/prime-dynamo/src/config/problem.rs", "Why", Names::Method("code"))
+        ..refusals("Configuration", "crates/prime-dynamo/src/config/problem.rs", "Why", Names::Method("code"))
     },
     refusals(
         "Configuration",

@@ -11,6 +11,7 @@ mod config_command;
 mod config_fence;
 mod config_files;
 mod config_layers;
+mod config_problems;
 mod explain;
 mod hostile_listener;
 mod hostile_output;
