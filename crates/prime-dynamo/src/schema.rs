@@ -27,8 +27,10 @@ pub fn documents() -> Vec<DocumentSchema> {
     let read = || settings().for_deserialize().into_generator();
     let write = || settings().for_serialize().into_generator();
     vec![
+        document::<crate::config::Shown<'_>>("configuration", write()),
         document::<dynamo_rl_protocol::wire::DiscoveryDocument>("discovery-document", read()),
         document::<dynamo_rl_protocol::Engine>("engine", write()),
+        document::<crate::explain::Explanations>("explanations", write()),
         #[cfg(feature = "sim")]
         document::<crate::command::demo::FaultVerdict>("fault-verdict", write()),
         document::<FleetDocument>("fleet-document", write()),
@@ -41,7 +43,11 @@ pub fn documents() -> Vec<DocumentSchema> {
         document::<policy_refresh::Spec>("refresh-spec", write()),
         document::<policy_refresh::Why>("refresh-why", write()),
         document::<dynamo_rl_protocol::Rejections>("rejections", write()),
+        document::<rollout_verify::Record<'_>>("rollout-record", read()),
+        document::<rollout_verify::Report>("rollout-report", write()),
         document::<RoundRecord>("round-record", write()),
+        #[cfg(feature = "verify")]
+        document::<crate::command::verify::VerdictLine<'_>>("verdict-line", write()),
     ]
 }
 
@@ -83,7 +89,7 @@ fn capitalised(word: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
-/// Bounds in place of formats that only Rust knows.
+/// Bounds in place of formats that only Rust knows, and no default that says nothing.
 #[derive(Clone)]
 struct Bounds;
 
@@ -97,8 +103,13 @@ impl Transform for Bounds {
 }
 
 fn bound(object: &mut Map<String, Value>) {
+    // That null equals absent is said by the type.
+    if object.get("default").is_some_and(Value::is_null) {
+        object.remove("default");
+    }
     let most = match object.get("format").and_then(Value::as_str) {
-        Some("double") => None,
+        Some("float" | "double") => None,
+        Some("uint16") => Some(u64::from(u16::MAX)),
         Some("uint32") => Some(u64::from(u32::MAX)),
         // A position in a list is a u32 or a u64, by the machine.
         Some("uint" | "uint64") => Some(u64::MAX),

@@ -22,6 +22,8 @@ mod request;
 pub mod routed_experts;
 mod rule;
 mod rules;
+#[cfg(feature = "schema")]
+mod schema;
 mod sse;
 mod stream;
 mod text;

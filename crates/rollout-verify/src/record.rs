@@ -18,6 +18,7 @@ use crate::text::{Text, optional_label};
 /// How request and answer are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Interface {
     /// `POST /v1/completions`: Dynamo 1.3 to 1.6 with `nvext`, vLLM with `return_token_ids`.
     OpenaiCompletions,
@@ -32,6 +33,7 @@ pub enum Interface {
 /// Who answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ServerKind {
     /// Dynamo's frontend, which shows a cancelled generation as `stop`.
     Dynamo,
@@ -44,6 +46,7 @@ pub enum ServerKind {
 /// The server of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Server {
     /// Which product.
     pub kind: ServerKind,
@@ -58,6 +61,7 @@ pub struct Server {
 /// What is known from elsewhere. What is absent leaves its rules unchecked.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Known {
     /// The model's name.
     pub model: Option<String>,
@@ -71,6 +75,7 @@ pub struct Known {
     pub stop_token_ids: Option<Vec<u32>>,
     /// Stop strings beside the request's.
     #[serde(deserialize_with = "one_or_many")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::one_or_many"))]
     pub stop: Option<Vec<String>>,
     /// Tokens of prompt and completion together.
     pub max_model_len: Option<u32>,
@@ -78,9 +83,11 @@ pub struct Known {
     pub logprobs_mode: Option<String>,
     /// Instances that may answer. Read from JSON numbers or decimal strings.
     #[serde(deserialize_with = "instance_ids")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::instance_ids"))]
     pub workers: Option<Vec<u64>>,
     /// The label of the policy version that was dispatched. Any JSON value; a string is its content.
     #[serde(deserialize_with = "optional_label")]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub version: Option<String>,
     /// Spans `[start, end)` of the prompt where a server may put other ids: multimodal placeholders.
     pub multimodal_spans: Option<Vec<(usize, usize)>>,
@@ -91,11 +98,13 @@ pub struct Known {
 /// Which send of which rollout request this is, as a record writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptLabel {
     /// The training run.
     pub run: String,
     /// The sample that is wanted.
     #[serde(deserialize_with = "text_or_number")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::text_or_number"))]
     pub slot: String,
     /// Grows with each send for this slot.
     pub number: u32,
@@ -162,23 +171,40 @@ pub enum RecordError {
     Base64(#[from] NotBase64),
 }
 
+/// One rollout request with its answer: a line of what `verify` reads.
+///
+/// The answer is one of `response`, `sse` and `sse_base64`, or none of them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RolloutRecord"))]
+pub(crate) struct Line<'a> {
+    /// How request and answer are written.
     interface: Interface,
+    /// Who answered. Without it, `nvext` in the request or the answer tells Dynamo.
     #[serde(default)]
     server: Option<Server>,
+    /// The request's JSON body.
     #[serde(borrow)]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     request: &'a RawValue,
+    /// The HTTP status.
     status: u16,
+    /// The answer's JSON body.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     response: Option<&'a RawValue>,
+    /// The raw text of an event stream.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     sse: Option<Text<'a>>,
+    /// The raw bytes of an event stream in base64.
     #[serde(borrow, default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     sse_base64: Option<Text<'a>>,
+    /// What is known from elsewhere.
     #[serde(default)]
     known: Option<Known>,
+    /// Which attempt this is.
     #[serde(default)]
     attempt: Option<AttemptLabel>,
 }

@@ -15,6 +15,7 @@ const MAX_SHOWN: usize = 200;
 /// What may be done with a sample. The greater one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Verdict {
     /// Every rule that could be checked holds, and all evidence that the profile requires is there.
     Pass,
@@ -44,6 +45,7 @@ impl fmt::Display for Verdict {
 
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Finding {
     /// The rule that is broken.
     pub rule: Rule,
@@ -131,6 +133,7 @@ impl fmt::Display for Finding {
 
 /// The judgement of one record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Report {
     /// The greatest verdict of the findings; pass without any.
     pub verdict: Verdict,

@@ -28,6 +28,7 @@ pub enum RuleGroup {
 
 /// One rule. The names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "kebab-case"))]
 pub enum Rule {
     /// An answer carries the generated ids that the engine sampled.
     IdsMissing,

@@ -39,10 +39,10 @@ def model(name: str) -> type[BaseModel]:
     return getattr(module, title)
 
 
-def run(*arguments: str) -> list[str]:
+def run(*arguments: str, stdin: str = "") -> list[str]:
     """What the command writes with `--format json`: one document a line."""
-    ended = subprocess.run([COMMAND, *arguments, "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if ended.returncode not in (0, 1, 3, 4):
+    ended = subprocess.run([COMMAND, *arguments, "--format", "json"], input=stdin.encode(), capture_output=True)
+    if not ended.stdout:
         raise AssertionError(f"{arguments} ended with {ended.returncode}: {ended.stderr.decode()}")
     return ended.stdout.decode().splitlines()
 
@@ -50,7 +50,7 @@ def run(*arguments: str) -> list[str]:
 def read_ours(name: str, line: str) -> Any:
     """Read a document of ours; what the model holds is the document, no more and no less."""
     document = model(name).model_validate_json(line)
-    held = json.loads(document.model_dump_json(by_alias=True))
+    held = json.loads(document.model_dump_json(by_alias=True, exclude_unset=True))
     assert held == json.loads(line), f"{name}: {held} is not {line}"
     return document
 
@@ -142,6 +142,30 @@ def a_refused_round_is_read() -> None:
     assert record.result == "refused" and record.failures[0].cause.root.cause == "not-resolved"
 
 
+def verdicts_are_read() -> None:
+    """One record that passes, and one whose logprob is missing."""
+    request = {"model": "m", "prompt": [1, 2], "max_tokens": 2, "logprobs": 1}
+    for logprobs, expected in (([-0.5, -0.25], "pass"), ([-0.5, None], "reject")):
+        choice = {"index": 0, "finish_reason": "length", "token_ids": [3, 4], "logprobs": {"token_logprobs": logprobs}}
+        record = {"interface": "openai-completions", "request": request, "status": 200}
+        record["response"] = {"model": "m", "choices": [choice]}
+        line = model("rollout-record").model_validate(record).model_dump_json(by_alias=True, exclude_unset=True)
+        (said,) = run("verify", "-", stdin=line + "\n")
+        assert read_ours("verdict-line", said).verdict == expected, said
+
+
+def everything_else_is_read() -> None:
+    """Explanations, and configurations that can be used or not."""
+    (line,) = run("explain")
+    assert any(kind.kind == "rejection-code" for kind in read_ours("explanations", line).kinds)
+    recipes = sorted((PAGE.parent / "recipes").glob("*.toml"))
+    for recipe in recipes:
+        (line,) = run("config", "show", "@", str(recipe))
+        assert read_ours("configuration", line).valid, recipe
+    (line,) = run("config", "check", "@", str(recipes[0]), "--prime_dynamo.no_such_key", "1")
+    assert read_ours("configuration", line).problems
+
+
 def the_program_of_the_page_runs() -> None:
     """As it is printed, with what the command writes on its stdin."""
     program = PAGE.read_text().split("```python\n")[1].split("```")[0]
@@ -160,6 +184,8 @@ CHECKS: list[Callable[[], None]] = [
     fleets_are_read,
     rounds_are_read,
     a_refused_round_is_read,
+    verdicts_are_read,
+    everything_else_is_read,
     the_program_of_the_page_runs,
 ]
 

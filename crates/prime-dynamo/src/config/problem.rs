@@ -194,19 +194,29 @@ impl fmt::Display for Problem {
 
 /// A problem as machines read it.
 #[derive(Debug, Serialize)]
-struct ProblemRow<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(crate) struct ProblemRow<'a> {
+    /// The kind of problem.
     code: &'a str,
+    /// Where it was written.
     origin: Option<OriginRow<'a>>,
+    /// The key that it is about.
     key: String,
+    /// What is wrong.
     detail: String,
+    /// What to do.
     hint: String,
 }
 
 /// An origin as machines read it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct OriginRow<'a> {
+    /// Which kind of place.
     layer: &'a str,
+    /// The file, variable, flag or key.
     name: Option<&'a str>,
+    /// The line of the file, from 1.
     line: Option<usize>,
 }
 

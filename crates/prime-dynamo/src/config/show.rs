@@ -13,35 +13,60 @@ use super::{KEYS, OriginRow, Problem, Resolved};
 
 /// A configuration, or what is wrong with it, as both formats show it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(crate) struct Shown<'a> {
+    /// Whether the configuration can be used.
     valid: bool,
+    /// Every key, whether it has a value or not; empty where the configuration cannot be used.
     keys: Vec<KeyRow<'a>>,
+    /// How weights travel, by Prime's own section.
     transport: Option<Value>,
+    /// The pools of engines that the configuration names.
     pools: Vec<PoolRow<'a>>,
+    /// What is worth knowing, and no problem.
     notes: Vec<NoteRow<'a>>,
+    /// Why the configuration cannot be used.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<super::problem::ProblemRow<'a>>"))]
     problems: &'a [Problem],
 }
 
+/// A key with its value.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 struct KeyRow<'a> {
+    /// The key, with its sections.
     key: String,
+    /// Its value, null where it has none.
     value: Value,
+    /// The key under which it was written, where that is another one.
     written_as: Option<&'a str>,
+    /// Where the value comes from.
     origin: Option<OriginRow<'a>>,
 }
 
+/// A pool of engines.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 struct PoolRow<'a> {
+    /// The section of its client.
     client: &'a str,
+    /// Its RL listener.
     discovery_url: Option<&'a str>,
+    /// Its GPUs.
     inference_world_size: Option<u32>,
+    /// Where it was written.
     origin: OriginRow<'a>,
 }
 
+/// What is worth knowing about a key.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 struct NoteRow<'a> {
+    /// The key, with its sections.
     key: &'a str,
+    /// Where it was written.
     origin: OriginRow<'a>,
+    /// The note.
     text: &'a str,
 }
 

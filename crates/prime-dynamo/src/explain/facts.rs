@@ -10,6 +10,7 @@ use crate::config::FenceRefusal;
 
 /// One property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Fact {
     /// Which.
     pub name: &'static str,
@@ -19,6 +20,7 @@ pub struct Fact {
 
 /// One operation of a dialect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct OperationExplained {
     /// The operation.
     pub operation: Operation,

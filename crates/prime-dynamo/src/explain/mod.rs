@@ -16,6 +16,7 @@ pub use self::kind::Kind;
 
 /// What `explain --format json` writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Explanations {
     /// The kinds of names, each with those that were asked for.
     pub kinds: Vec<KindExplained>,
@@ -23,6 +24,7 @@ pub struct Explanations {
 
 /// One kind of names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct KindExplained {
     /// Which.
     pub kind: Kind,
@@ -38,6 +40,7 @@ pub struct KindExplained {
 
 /// One name, explained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Explanation {
     /// The name, as printed.
     pub name: &'static str,

@@ -70,6 +70,44 @@ fn workers_and_ranks_validate_accepted_or_not() {
 }
 
 #[test]
+fn configurations_validate_whether_they_can_be_used_or_not() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/recipes");
+    let recipes =
+        std::fs::read_dir(folder).expect("the recipes").map(|entry| entry.expect("a recipe").path());
+    let recipes: Vec<_> =
+        recipes.filter(|path| path.extension().is_some_and(|kind| kind == "toml")).collect();
+    assert!(!recipes.is_empty());
+    for recipe in &recipes {
+        let shown =
+            prime_dynamo(&["config", "show", "@", recipe.to_str().expect("UTF-8"), "--format", "json"])
+                .json();
+        assert_eq!(shown["valid"], true, "{}", recipe.display());
+        validates("configuration", &shown);
+    }
+    let recipe = recipes[0].to_str().expect("UTF-8");
+    let wrong = ["--prime_dynamo.no_such_key", "1", "--format", "json"];
+    let refused = prime_dynamo(&[&["config", "check", "@", recipe], &wrong[..]].concat()).json();
+    assert_eq!(refused["valid"], false);
+    validates("configuration", &refused);
+}
+
+#[test]
+fn explanations_validate() {
+    for name in [&[][..], &["dynamo-python"], &["duplicate-identity"]] {
+        let arguments = [&["explain"], name, &["--format", "json"]].concat();
+        validates("explanations", &prime_dynamo(&arguments).json());
+    }
+}
+
+#[test]
+fn reports_of_the_verifier_validate() {
+    let finding = rollout_verify::Finding::new(rollout_verify::Rule::LogprobNull).choice(1).at(3);
+    let report = rollout_verify::Report::new(vec![finding], vec![rollout_verify::Rule::ModelMismatch]);
+    validates("rollout-report", &report);
+    validates("rollout-report", &rollout_verify::Report::new(Vec::new(), Vec::new()));
+}
+
+#[test]
 fn what_we_write_is_closed() {
     let document = judged("workers", "rl-workers-sidecar-several.json", "12");
     // Without a value, the field is taken away.

@@ -11,6 +11,7 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::{Value, json};
 
 use crate::command::{Said, fixtures};
+use crate::schemas::validates;
 
 /// What is known of the small model of the recordings.
 const TINY: &str = r#"{"model":"tiny","vocab_size":384,"eos_token_ids":[2],"max_model_len":4096}"#;
@@ -41,7 +42,10 @@ pub(crate) fn verify(arguments: &[&str], stdin: &[u8]) -> Said {
 /// The lines of a JSON result.
 pub(crate) fn lines(said: &Said) -> Vec<Value> {
     let text = String::from_utf8(said.stdout.clone()).expect("UTF-8");
-    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    lines.iter().for_each(|line| validates("verdict-line", line));
+    lines
 }
 
 /// The rules of one line.
@@ -74,6 +78,7 @@ pub(crate) fn record(attempt: Option<(&str, u32)>) -> Value {
     if let Some((slot, number)) = attempt {
         record["attempt"] = json!({"run": "r", "slot": slot, "number": number});
     }
+    validates("rollout-record", &record);
     record
 }
 

@@ -32,15 +32,22 @@ const NAMED: u64 = 100;
 
 /// One record's verdict.
 #[derive(Debug, Serialize)]
-struct VerdictLine<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(crate) struct VerdictLine<'a> {
+    /// The file, or `-`.
     source: &'a str,
+    /// The line in it, from 1.
     line: u64,
     /// The JSON pointer of a record that shares its line with others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<&'a str>,
+    /// Which attempt it is, where the record says so.
     attempt: Option<&'a AttemptId>,
+    /// The greatest verdict of the findings.
     verdict: Verdict,
+    /// The broken rules.
     findings: &'a [Finding],
+    /// The rules that apply to the record and could not be checked.
     unchecked: &'a [Rule],
 }
 
