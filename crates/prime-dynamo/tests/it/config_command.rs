@@ -174,6 +174,41 @@ fn the_template_is_a_configuration() {
     assert_eq!(prime_dynamo(&["config", "template", "--refresh.to", "v1"]).code, 2);
 }
 
+#[test]
+fn the_editors_schema_takes_what_loads_and_refuses_what_does_not() {
+    let said = prime_dynamo(&["config", "schema"]);
+    assert_eq!(said.code, 0, "{}", said.text());
+    let schema = said.json();
+    jsonschema::meta::validate(&schema).expect("it is a schema");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let valid = json!({
+        "seq_len": 2048,
+        "model": {"name": "m", "impl": "custom", "client": {"base_url": ["http://a/v1"]}},
+        "weight_broadcast": {"type": "nccl", "inference_world_size": 8, "timeout": 12000},
+        "orchestrator": {"model": {"client": {"base_url": "http://a/v1", "admin_base_url": "None"}}},
+        "prime_dynamo": {
+            "discovery": {"url": "http://a", "inference_world_size": 8, "ready_deadline": "90s"},
+            "refresh": {"to": "v1", "source": "filesystem:/p", "probe_prompt": [1, 2], "same_policy": false},
+            "pools": {"orchestrator.teacher.client": 4},
+        },
+    });
+    assert!(validator.is_valid(&valid), "{:?}", validator.iter_errors(&valid).next());
+    for wrong in [
+        json!({"prime_dynamo": {"discovry": {}}}),
+        json!({"prime_dynamo": {"discovery": {"ulr": "http://a"}}}),
+        json!({"prime_dynamo": {"discovery": {"inference_world_size": 0}}}),
+        json!({"prime_dynamo": {"discovery": {"inference_world_size": "8"}}}),
+        json!({"prime_dynamo": {"refresh": {"drain_deadline": 90}}}),
+        json!({"prime_dynamo": {"refresh": {"accept_evidence": "hope"}}}),
+        json!({"prime_dynamo": {"pools": {"a.client": "4"}}}),
+        json!({"weight_broadcast": {"inference_world_size": true}}),
+        json!({"orchestrator": {"model": {"client": {"base_url": []}}}}),
+    ] {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+    assert_eq!(prime_dynamo(&["config", "schema", "@", "x.toml"]).code, 2);
+}
+
 /// Runs the command to its end while this process serves a fleet.
 async fn beside_a_fleet(arguments: &[&str]) -> Said {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_prime-dynamo"));
