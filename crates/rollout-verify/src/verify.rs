@@ -151,6 +151,14 @@ fn conclude(
         );
         return without_choices(sheet, stream);
     }
+    // Findings are told apart by choice, which takes the square of their number.
+    let (max, n_choices) = (profile.limits.max_choices, answer.choices.len());
+    if usize::try_from(max).is_ok_and(|max| n_choices > max) {
+        sheet.find(
+            Finding::new(Rule::MalformedBody).expected(format_args!("at most {max} choices")).got(n_choices),
+        );
+        return without_choices(sheet, stream);
+    }
     let case = Case::new(record, profile, request, &answer);
     rules::check(&case, &mut sheet);
     let echoed = case.echoed();

@@ -2,6 +2,7 @@
 //! is built; text, alternatives and unknown fields are skipped.
 
 mod entry;
+mod list;
 pub(crate) mod logprob;
 pub(crate) mod number;
 mod openai;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::entry::LogprobsObject;
+use super::list::List;
 use super::logprob::Number;
 use super::number::Ids;
 use super::prompt::PromptList;
@@ -20,7 +21,7 @@ use crate::text::{Text, label};
 struct Document<'a, N> {
     #[serde(borrow)]
     model: Option<Text<'a>>,
-    choices: Option<Vec<ChoiceDocument<'a, N>>>,
+    choices: Option<List<ChoiceDocument<'a, N>>>,
     usage: Option<UsageDocument>,
     #[serde(borrow)]
     nvext: Option<NvExt<'a, N>>,
@@ -112,7 +113,7 @@ pub(super) fn read<N: Number>(bytes: &[u8]) -> Result<Answer, serde_json::Error>
     if document.error.is_some() || document.choices.is_none() && document.message.is_some() {
         answer.error = Some(error_message(bytes).unwrap_or_default());
     }
-    for (position, choice) in document.choices.unwrap_or_default().into_iter().enumerate() {
+    for (position, choice) in document.choices.map_or_else(Vec::new, |list| list.0).into_iter().enumerate() {
         answer.choices.push(read_choice(position, choice));
     }
     if let Some(nvext) = document.nvext {

@@ -12,6 +12,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::entry::Triples;
+use super::list::List;
 use super::logprob::Number;
 use super::number::{Bad, Ids};
 use super::openai::{SpanDocument, error_message, spans};
@@ -65,12 +66,8 @@ impl<'de: 'a, 'a, N: Number> Deserialize<'de> for Documents<'a, N> {
                 Ok(Documents(alloc::vec![Document::deserialize(MapAccessDeserializer::new(map))?]))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut documents = Vec::new();
-                while let Some(document) = list.next_element()? {
-                    documents.push(document);
-                }
-                Ok(Documents(documents))
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                List::read(list).map(|list| Documents(list.0))
             }
         }
         deserializer.deserialize_any(OneOrMany(PhantomData))
@@ -82,7 +79,10 @@ pub(super) fn read<N: Number>(bytes: &[u8]) -> Result<Answer, serde_json::Error>
     let mut answer = Answer::default();
     for (position, document) in documents.into_iter().enumerate() {
         if document.error.is_some() || document.meta_info.is_none() && document.message.is_some() {
-            answer.error = Some(error_message(bytes).unwrap_or_else(|| "an error".to_string()));
+            // The whole list is read for it: once, however many there are.
+            answer
+                .error
+                .get_or_insert_with(|| error_message(bytes).unwrap_or_else(|| "an error".to_string()));
         } else if document.meta_info.is_some() || document.output_ids.is_some() {
             answer.choices.push(read_choice(position, document));
         }

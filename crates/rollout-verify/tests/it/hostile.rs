@@ -106,6 +106,26 @@ fn caps_are_kept() {
     assert!(judged(Limits { max_bytes: body.len(), max_tokens: 2, ..Limits::default() }).passes());
     assert!(judged(Limits { max_bytes: body.len() - 1, ..Limits::default() }).broke(Rule::MalformedBody));
     assert!(judged(Limits { max_tokens: 1, ..Limits::default() }).broke(Rule::MalformedBody));
+    assert!(judged(Limits { max_choices: 1, ..Limits::default() }).passes());
+    assert!(judged(Limits { max_choices: 0, ..Limits::default() }).broke(Rule::MalformedBody));
+}
+
+#[test]
+fn many_choices_cost_neither_a_square_of_time_nor_memory() {
+    for (count, got) in [(20_000, "20000"), (100_000, "more than 65536 choices")] {
+        let choices = vec!["{}"; count].join(",");
+        for interface in INTERFACES {
+            let body = match interface {
+                Interface::SglangGenerate => format!("[{}]", choices.replace("{}", r#"{"output_ids":[]}"#)),
+                _ => format!(r#"{{"choices":[{choices}]}}"#),
+            };
+            let report = of(interface, body.as_bytes());
+            assert!(report.broke(Rule::MalformedBody), "{report}");
+            assert!(report.to_string().contains(got), "{report}");
+        }
+    }
+    let errors = format!("[{}]", vec![r#"{"error":"no"}"#; 20_000].join(","));
+    assert!(of(Interface::SglangGenerate, errors.as_bytes()).broke(Rule::TerminalError));
 }
 
 #[test]
