@@ -17,8 +17,9 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Bytes that a reader may hold for each byte of its input. The dearest are three: `{},` is a choice.
-const MEMORY_PER_BYTE: usize = 512;
+/// Bytes that a reader may hold for each byte of its input. The dearest are three: `{},` is a choice, of which an
+/// answer has a limited number.
+const MEMORY_PER_BYTE: usize = 768;
 /// Bytes that it may hold for any input.
 const MEMORY_AT_LEAST: usize = 256 << 10;
 

@@ -21,9 +21,28 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Many of what is short and costs most. An answer of this size in a square of time would never end here.
+fn large_inputs_cost_a_multiple_of_their_bytes() {
+    const TIMES: usize = 100_000;
+    let answers = ["openai-chat", "openai-completions", "sglang-generate", "vllm-generate"];
+    for [before, unit, after] in [
+        [r#"{"choices":["#, "{},", "{}]}"],
+        ["[", "{},", "{}]"],
+        [r#"{"choices":[{"token_ids":["#, "1,", r#"1],"finish_reason":"stop"}]}"#],
+        [r#"{"choices":[{"weight_versions":["#, r#"{"version":1,"start":0,"end":0},"#, "]}]}"],
+        ["", "data: {}\n\n", ""],
+    ] {
+        let input = format!("{{}}\n{before}{}{after}", unit.repeat(TIMES));
+        for name in answers {
+            fuzz::target(name).unwrap().check(input.as_bytes());
+        }
+    }
+}
+
 /// In one test, because memory is counted for the whole process.
 #[test]
 fn committed_inputs_and_their_beginnings_keep_every_promise() {
+    large_inputs_cost_a_multiple_of_their_bytes();
     let mut expected: Vec<_> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
     expected.sort();
     assert_eq!(names(&corpus()), expected, "one folder a target");
