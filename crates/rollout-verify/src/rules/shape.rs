@@ -22,8 +22,10 @@ pub(super) fn check(case: &Case<'_>, sheet: &mut Sheet) {
 
 /// A server numbers its choices from 0, prompt by prompt.
 fn choice_count(case: &Case<'_>, sheet: &mut Sheet) {
-    let expected =
+    let asked =
         usize::try_from(case.request.n).unwrap_or(usize::MAX).saturating_mul(case.request.prompts.count());
+    // Who asks for none gets no sample: nothing to check is not a pass.
+    let expected = asked.max(1);
     let mut indices: Vec<u32> = case.views.iter().map(|view| view.choice.index).collect();
     indices.sort_unstable();
     let out_of_place = indices.iter().enumerate().find(|&(at, &index)| usize::try_from(index) != Ok(at));

@@ -111,6 +111,18 @@ fn caps_are_kept() {
 }
 
 #[test]
+fn an_answer_without_a_choice_is_no_sample_whatever_was_asked_for() {
+    for request in [&br#"{"n":0}"#[..], br#"{"sampling_params":{"n":0}}"#, br#"{"prompt":[]}"#, b"{}"] {
+        for interface in INTERFACES {
+            for body in [&b"{}"[..], br#"{"choices":[]}"#, b"[]"] {
+                let report = verify(&record(interface, request, body), &Profile::default());
+                assert_eq!(report.verdict, Verdict::Reject, "{report}");
+            }
+        }
+    }
+}
+
+#[test]
 fn many_choices_cost_neither_a_square_of_time_nor_memory() {
     for (count, got) in [(20_000, "20000"), (100_000, "more than 65536 choices")] {
         let choices = vec!["{}"; count].join(",");
