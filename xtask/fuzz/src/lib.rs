@@ -1,6 +1,6 @@
 //! Every reader of foreign bytes, and what it must hold for any bytes at all.
 //!
-//! A target is a function that panics when its reader breaks a promise. [`check`] adds the promise that all of them
+//! A target is a function that panics when its reader breaks a promise. [`Target::check`] adds the promise that all of them
 //! make: no more memory than a multiple of the input.
 
 mod addresses;
