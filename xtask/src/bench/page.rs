@@ -27,13 +27,15 @@ impl Machine {
         let rustc = process::stdout_of(process::program("rustc").arg("--version"))?;
         let rustc = String::from_utf8_lossy(&rustc).trim().to_owned();
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
+        // Its release alone: what a distributor appends names a machine, not a kernel.
         let kernel = read("/proc/sys/kernel/osrelease");
+        let kernel = kernel.split(|c: char| c != '.' && !c.is_ascii_digit()).next().unwrap_or_default();
         Ok(Self {
             lines: vec![
                 format!(
                     "{rounds} rounds; in each, every contender of a row runs one block in a process of its own, one after the other."
                 ),
-                format!("{cores} cores ({}), Linux {}.", processor(&read("/proc/cpuinfo")), kernel.trim()),
+                format!("{cores} cores ({}), Linux {}.", processor(&read("/proc/cpuinfo")), kernel),
                 format!("Load average (1, 5, 15 min) at the start {load}, at the end {}.", load_average()),
                 format!("{rustc}; Python {}, {}.", recipe.python_version, programs.peer_versions()?),
             ],
