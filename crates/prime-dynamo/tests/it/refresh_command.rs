@@ -5,7 +5,7 @@ use std::process::Stdio;
 use fleet_sim::{Event, Fault, FleetPlan, Operation, Shell, weights_named};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 
 use crate::schemas::validates;
 
@@ -113,6 +113,26 @@ fn stepping(shell: &Shell) -> Child {
         .expect("it starts")
 }
 
+/// A stepping round whose engines are paused, held before the next phase.
+async fn held_before_confirming(shell: &Shell) -> (Child, ChildStdin, BufReader<ChildStderr>) {
+    let mut child = stepping(shell);
+    let mut input = child.stdin.take().expect("a pipe");
+    let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
+    for phase in ["closing-gate", "resolving", "baseline", "pausing"] {
+        announced(&mut errors, phase).await;
+        input.write_all(b"\n").await.expect("it reads");
+    }
+    announced(&mut errors, "confirming").await;
+    (child, input, errors)
+}
+
+/// The end of a round that was told to stop, and what it still said on stderr.
+async fn stopped(child: Child, mut errors: BufReader<ChildStderr>) -> (std::process::Output, String) {
+    let mut rest = String::new();
+    while errors.read_line(&mut rest).await.expect("text") > 0 {}
+    (child.wait_with_output().await.expect("it ends"), rest)
+}
+
 #[tokio::test]
 async fn step_holds_before_each_phase() {
     let shell = Shell::start(FleetPlan::new(2, 2)).await.expect("a fleet");
@@ -154,18 +174,9 @@ async fn step_holds_before_each_phase() {
 #[tokio::test]
 async fn the_end_of_input_stops_a_stepping_round_and_engines_are_resumed() {
     let shell = Shell::start(FleetPlan::new(2, 2)).await.expect("a fleet");
-    let mut child = stepping(&shell);
-    let mut input = child.stdin.take().expect("a pipe");
-    let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
-    for phase in ["closing-gate", "resolving", "baseline", "pausing"] {
-        announced(&mut errors, phase).await;
-        input.write_all(b"\n").await.expect("it reads");
-    }
-    announced(&mut errors, "confirming").await;
+    let (child, input, errors) = held_before_confirming(&shell).await;
     drop(input);
-    let mut rest = String::new();
-    while errors.read_line(&mut rest).await.expect("text") > 0 {}
-    let output = child.wait_with_output().await.expect("it ends");
+    let (output, rest) = stopped(child, errors).await;
     assert_eq!(output.status.code(), Some(1), "{rest}");
     let json: Value = serde_json::from_slice(&output.stdout).expect("a document");
     assert_eq!(json["result"], "aborted-clean", "{json}");
@@ -178,20 +189,11 @@ async fn the_end_of_input_stops_a_stepping_round_and_engines_are_resumed() {
 #[tokio::test]
 async fn an_interrupt_ends_a_round_behind_its_own_clean_up() {
     let shell = Shell::start(FleetPlan::new(2, 2)).await.expect("a fleet");
-    let mut child = stepping(&shell);
-    let mut input = child.stdin.take().expect("a pipe");
-    let mut errors = BufReader::new(child.stderr.take().expect("a pipe"));
-    for phase in ["closing-gate", "resolving", "baseline", "pausing"] {
-        announced(&mut errors, phase).await;
-        input.write_all(b"\n").await.expect("it reads");
-    }
-    announced(&mut errors, "confirming").await;
+    let (child, input, errors) = held_before_confirming(&shell).await;
     let pid = child.id().expect("it runs").to_string();
     let killed = Command::new("kill").args(["-INT", &pid]).status().await.expect("kill runs");
     assert!(killed.success());
-    let mut rest = String::new();
-    while errors.read_line(&mut rest).await.expect("text") > 0 {}
-    let output = child.wait_with_output().await.expect("it ends");
+    let (output, rest) = stopped(child, errors).await;
     assert_eq!(output.status.code(), Some(1), "{rest}");
     assert!(rest.contains("interrupted"), "{rest}");
     drop(input);
